@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # as Prony has it
 begin = time.perf_counter()
 
 import numpy as np  # noqa: E402

@@ -35,6 +35,8 @@ from servers.postgres import Postgres
 from servers.quiet_machine import QUIET_ROOT, make_quiet_root
 from servers.shared import Shared, shared, wait_ended
 
+# A library that the tests import and fork reports to its maker by a thread and open files, which no fork survives.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 # What one process has compiled the next one reads, whatever the surroundings say: the tests start thousands.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

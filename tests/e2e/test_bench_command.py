@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from servers.commands import call_prony as prony
+from servers.forked import plain_processes
 
 # As little as can be measured: what these tests look at is not how fast it is.
 FEW = ("--runs", "3", "--repeats", "1", "--set", "measure.warmup=0", "--set", "measure.check=false")
@@ -49,6 +51,18 @@ def test_a_model_is_an_ordinary_experiment_with_its_recipe(tmp_path: Path, monke
     prony("export", "last", "--to", tmp_path / "out")
     kept = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert any("# Assumed: batch 1" in path.read_text(errors="replace") for path in kept)
+
+
+def test_a_measured_model_leaves_nothing_in_the_home_of_its_user(tmp_path: Path) -> None:
+    """Also where no variable tells a library that this is a build or a test: there it may report to its maker."""
+    home, kept = tmp_path / "home", tmp_path / "prony"
+    home.mkdir()
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    environment |= {"HOME": str(home), "PRONY_HOME": str(kept)}
+    with plain_processes():
+        prony("bench", write_model(tmp_path / "net.onnx", 1, 3), *QUICK, environment=environment)
+    assert kept.is_dir()
+    assert [path for path in home.rglob("*") if path.is_file()] == []
 
 
 def test_a_guessed_size_is_shown_in_the_table_with_what_changes_it(tmp_path: Path) -> None:

@@ -45,6 +45,22 @@ _IDENTITY = bytes.fromhex(
 )
 
 
+def turn_off_telemetry() -> None:
+    """Keep ONNX Runtime from reporting to its maker, unless the user's environment decides otherwise.
+
+    Since 1.29 it keeps a database in the user's home and talks to the network from a thread while we measure, and a
+    fork would inherit the database's open files without that thread.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+
+def _import_onnxruntime() -> Any:
+    turn_off_telemetry()
+    import onnxruntime
+
+    return onnxruntime
+
+
 class OnnxRuntime:
     """Every execution provider that the installed build offers, each as a unit."""
 
@@ -62,13 +78,10 @@ class OnnxRuntime:
     def preload(self) -> str:
         # Cards are numbered as the driver and nvidia-smi number them, unless the user's environment says otherwise.
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-        import onnxruntime
-
-        return str(onnxruntime.__version__)
+        return str(_import_onnxruntime().__version__)
 
     def probe(self) -> EngineInfo:
-        import onnxruntime as ort
-
+        ort = _import_onnxruntime()
         units, broken = [], {}
         for provider in ort.get_available_providers():
             for unit in units_of(provider):
@@ -84,8 +97,7 @@ class OnnxRuntime:
         return EngineInfo(ort.__version__, units, details | broken)
 
     def load(self, path: str, options: LoadOptions) -> OnnxSession:
-        import onnxruntime as ort
-
+        ort = _import_onnxruntime()
         unit = _find(ort, options.unit)
         session_options = ort.SessionOptions()
         session_options.log_severity_level = 3

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prony.errors import CapacityError, InputError, SutError
+from prony.plugins.engines.onnxruntime import turn_off_telemetry
 from prony.ports.engine import Array, Effect, EngineInfo, GpuBuild, LoadOptions, Session, Unit, gpu_build_command
 from prony.ports.llm import (
     CHAT_TEMPLATE,
@@ -218,6 +219,7 @@ class OnnxRuntimeGenai:
     computes_in_file_types: ClassVar[bool] = True
 
     def preload(self) -> str:
+        turn_off_telemetry()
         import onnxruntime_genai
 
         return str(onnxruntime_genai.__version__)
