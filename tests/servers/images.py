@@ -148,8 +148,14 @@ def _add_postgres(root: Path) -> None:
     share = Path("/usr/share/postgresql", folder.parent.name)
     parts += [share] if share.is_dir() else []
     _copy(root, [path for part in parts for path in part.rglob("*") if path.is_file()])
+    if not folder.is_relative_to("/usr"):
+        # A package's, or a copy of it in memory, which a container's own /dev/shm hides: it finds its parts anywhere.
+        package = folder.parents[2]
+        (root / "opt").mkdir(exist_ok=True)
+        (root / str(package).lstrip("/")).rename(root / "opt/postgres")
+        folder = Path("/opt/postgres", folder.relative_to(package))
     for name in ("pg_isready", "psql"):
-        if (folder / name).exists():
+        if (root / str(folder / name).lstrip("/")).exists():
             (root / "usr/bin" / name).unlink(missing_ok=True)
             (root / "usr/bin" / name).symlink_to(folder / name)
     with (root / "etc/passwd").open("a") as passwd, (root / "etc/group").open("a") as group:
