@@ -247,7 +247,7 @@ class Experiments:
             again = queue.page(transaction.connection, wanted, locked=True)
             if not again:
                 said = f"no job of {experiment_id} failed on an agent of this server"
-                raise ConflictError(said, hint="`prony rerun` runs all of it again")
+                raise ConflictError(said, hint=f"`prony rerun {experiment_id}` runs all of it again")
             for row in again:
                 self._transitions.retry_row(transaction, row, tries=found.recipe.place.attempts)
             self._transitions.reopen(transaction, experiment_id)
