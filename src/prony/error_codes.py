@@ -226,7 +226,7 @@ _SERVICES = {
         "the service's program or container engine is missing",
         "install it, or set its image or program",
     ),
-    "no_program": ("`settings.program` does not exist", "correct its path"),
+    "no_program": ("the service's program was not found", "correct `settings.program`, or install it"),
     "all_failed": ("no request of the load succeeded", "see the errors in the report; check the endpoint"),
     "service_failed": ("the service ended, did not start, or found no free port", SEE_LOG),
     "service_timeout": ("the service was not ready in time", SEE_LOG),
@@ -410,7 +410,7 @@ _TARGETS = {
     "no_packages": ("packages for the target cannot be downloaded here", "check the network and pip's index"),
     "stopped_at_target": (
         "the target stopped the job; measured data is kept",
-        "raise the target's `minutes`, or measure less",
+        "if its time ran out, raise the target's `minutes` or measure less; else run it again",
     ),
     "lost_at_target": ("the target lost the job; it is tried again", "`prony targets check NAME`"),
     "target_not_described": ("no machine of the target reported its hardware", "`prony targets check NAME`"),
@@ -454,7 +454,7 @@ _AGENTS = {
     ),
     "no_body": ("the request has no result in its body", "send the result's tar as the body"),
     "unpacker_lost": (
-        "the process that unpacks results ended twice; the agent sends the result again",
+        "the process that unpacks uploads ended twice; agents send their results again",
         "memory may have run out: see the server's log",
     ),
     "port_taken": ("the agent's metrics port is taken", "choose another --metrics-port"),

@@ -99,7 +99,10 @@ def hold_slot(home: Home, *, server: str | None = None, name: str | None = None)
             raise ConflictError(
                 f"an agent named {name} already runs in {home.root}", hint="choose another --name, or stop it"
             )
-    raise ConflictError(f"{_MOST_SLOTS} agents run in {home.root}", hint="use another PRONY_HOME for some of them")
+    raise ConflictError(
+        f"all {_MOST_SLOTS} agents of {home.root} run, or belong to another server",
+        hint=f"use another PRONY_HOME, or remove the folders of old agents in {folder}",
+    )
 
 
 def _candidates(folder: Path, name: str | None) -> Iterator[Slot]:

@@ -311,11 +311,17 @@ def _others(over: _Over) -> Bottleneck | None:
     return Bottleneck(where="others", what="cpu", text=text)
 
 
+_Part = Literal["cpu", "memory", "disk", "queue"]
+# What of the client's machine was full, by a part of the series' name; else it was late, with nothing full.
+_CLIENT_PARTS: tuple[tuple[str, _Part], ...] = (("cpu", "cpu"), ("memory", "memory"), ("pressure_io", "disk"))
+_LATE: _Part = "queue"
+
+
 def _client_limit(over: _Over) -> Bottleneck | None:
     mine = [clue for clue in over.values() if clue.side == "client"]
     if not mine:
         return None
-    what = "cpu" if any("cpu" in clue.series for clue in mine) else "queue"
+    what = next((name for part, name in _CLIENT_PARTS if any(part in clue.series for clue in mine)), _LATE)
     told = "; ".join(clue.text for clue in mine)
     return Bottleneck(where="client", what=what, text=f"The client, so the server's limit is unknown: {told}.")
 

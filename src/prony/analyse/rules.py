@@ -93,15 +93,17 @@ def check_throttling(evidence: Evidence) -> Iterator[Reason]:
     used = evidence.selection.used
     hot = sum(repetition.noise.thermal_events or 0 for repetition in used)
     if hot:
-        yield suspect("thermal", f"The processor throttled for heat {hot} times while measuring.")
+        text = f"The processor throttled for heat {hot} times while measuring. Cool it better, or let it rest before."
+        yield suspect("thermal", text)
     pages = sum(repetition.noise.swapped_pages or 0 for repetition in used)
     if pages:
-        yield suspect("swap", f"The machine swapped {pages} pages while measuring.")
+        yield suspect("swap", f"The machine swapped {pages} pages while measuring. Free some memory.")
     held_ms = [repetition.noise.quota_throttled_ms or 0.0 for repetition in used]
     windows_ms = [run.window_ns / _NS_PER_MS for run in evidence.runs]
     worst = max((held / window for held, window in zip(held_ms, windows_ms, strict=True) if window > 0), default=0.0)
     if worst > _THROTTLED_SHARE:
-        yield suspect("quota", f"A CPU quota throttled the process for up to {percent(worst)} of the measured time.")
+        text = f"A CPU quota throttled the process for up to {percent(worst)} of the measured time. Raise the quota."
+        yield suspect("quota", text)
 
 
 def too_short_for_the_clock(evidence: Evidence) -> Iterator[Reason]:

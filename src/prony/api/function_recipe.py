@@ -65,8 +65,11 @@ def locate_function(function: Callable[[], Any]) -> tuple[str, Path | None]:
 
 def _locate_in_script(name: str) -> str:
     path = getattr(sys.modules["__main__"], "__file__", None)
-    if path is None or not path.endswith(".py"):
+    if path is None or path.startswith("<"):
         raise InputError(f"{name} is defined in a notebook or typed in, so no other process can import it", hint=_HINT)
+    if not path.endswith(".py"):
+        why = "whose name does not end in .py, so no other process can import it"
+        raise InputError(f"{name} is defined in {path}, {why}", hint=_HINT)
     return f"{Path(path).absolute()}:{name}"
 
 

@@ -34,12 +34,12 @@ def checkout_sides(
     if not there.is_dir():
         raise InputError(
             f"{other} is not a folder",
-            hint="make a second checkout with `git worktree add FOLDER main`, and name that FOLDER",
+            hint="make a second checkout with `git worktree add --detach FOLDER main`, and name that FOLDER",
         )
     if here == there:
         raise InputError(
             f"{other} is this checkout itself",
-            hint="make a second one with `git worktree add FOLDER main`, and name that FOLDER",
+            hint="make a second one with `git worktree add --detach FOLDER main`, and name that FOLDER",
         )
     mine = _files_within(loaded, base, here)
     kind = kind_of(loaded.recipe.workload).prepare

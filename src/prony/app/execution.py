@@ -76,9 +76,8 @@ def execute_jobs(
         if runner.wait() not in (0, 1):
             tail = errors.read_text(errors="replace")[-_STDERR_TAIL:].strip()
             if not stopped:
-                raise RunnerLostError(
-                    f"the runner ended with exit code {runner.returncode}: {tail}", hint="prony doctor"
-                )
+                said = f"the runner ended with exit code {runner.returncode}: {tail}"
+                raise RunnerLostError(said, hint="memory may have run out; `prony doctor` checks this machine")
         return stopped
 
 

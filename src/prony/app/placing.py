@@ -248,7 +248,7 @@ class RemoteRuns:
         try:
             return step(placement)
         except TransportError as exc:
-            follower.note(f"{placement.target.name}: {exc.message}; trying again, the run goes on")
+            follower.note(f"{placement.target.name}: {exc.message}; trying again, nothing is lost")
             self._pause(min(2.0 ** min(looks, 6), _LONGEST_PAUSE_S))
             return placement
 

@@ -23,7 +23,7 @@ def score_folders(experiment_id: str, folders: Mapping[str, Path], new: NewScore
     """
     kept = {job_id: folder for job_id, folder in folders.items() if (folder / OUTPUTS).is_file()}
     if not kept:
-        hint = "tasks that are scored store answers: summarize, qa, classify"
+        hint = "tasks that are scored store answers: summarize, qa, classify, perplexity"
         raise InputError(f"experiment {experiment_id} has no stored answers", hint=hint, code="no_answers")
     for job_id, scores in new.jobs.items():
         if job_id not in kept:

@@ -176,7 +176,7 @@ def follow_placed(bench: Bench, experiment_id: str, output: RunOutput, *, detach
             )
             raise
         except TransportError:
-            follower.note(f"not submitted yet, or unknown: `prony watch {experiment_id}` tries once more")
+            follower.note(f"whether it was submitted is unknown: `prony watch {experiment_id}` finds out and goes on")
             raise
     if data is None:
         print_text(experiment_id)

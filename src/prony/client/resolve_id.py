@@ -36,5 +36,7 @@ def only_match(matches: Sequence[str], text: str, noun: str, lister: str) -> str
     if not matches:
         raise NotFoundError(f"no {noun} {text!r}", hint=f"`{lister}` shows what is there")
     shown = ", ".join(matches[:_MOST_SHOWN]) + (", ..." if len(matches) > _MOST_SHOWN else "")
-    hint = "type more of it" if len(set(matches)) > 1 else ""
-    raise InputError(f"{text!r} matches {len(matches)} {noun}s: {shown}", hint=hint, code="ambiguous")
+    several = noun if noun.endswith("s") else f"{noun}s"
+    # Not "type more of it": several may have just this name.
+    hint = f"use the id of one of them; `{lister}` lists them"
+    raise InputError(f"{text!r} matches {len(matches)} {several}: {shown}", hint=hint, code="ambiguous")

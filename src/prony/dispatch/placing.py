@@ -67,7 +67,7 @@ def explain_ending(placement: Placement) -> Failure:
         return Failure(
             code="stopped_at_target",
             message=f"it was stopped at {target}, by its time limit or by a person: {told}",
-            hint="raise the target's minutes, or measure less",
+            hint="if its time ran out, raise the target's minutes or measure less; else run it again",
             whose="input",
         )
     if ending is PlaceEnding.MEMORY:

@@ -33,7 +33,7 @@ _PRIORITY = PlatformLimit(
 _STATE = PlatformLimit(
     key="machine_state",
     title="state of the machine",
-    text="frequencies, temperatures, throttling and pressure are not read; less makes a result suspect",
+    text="frequencies, temperatures, throttling and pressure are not read, so a disturbed result may be called valid",
 )
 _MACOS = (
     PlatformLimit(

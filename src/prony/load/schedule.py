@@ -106,7 +106,7 @@ def _open(load: Load, way: Open) -> LoadSchedule:
 def _gaps(kind: str, burstiness: float, place: str) -> Gaps:
     if kind != "gamma" and burstiness != 1:
         told = f"{place}.burstiness is only for gamma arrivals, but these are {kind}"
-        raise InputError(told, hint=f"use {place}.arrivals: gamma")
+        raise InputError(told, hint=f"use {place}.arrivals: gamma, or leave out {place}.burstiness")
     return Gaps(kind, burstiness)
 
 

@@ -136,7 +136,7 @@ def unpack_archive(archive: Path, to: Path) -> Path:
     """Unpack an archive; every file can be run, for archives of scripts seldom remember which should."""
     try:
         with tarfile.open(archive) as tar:
-            members = _small(tar, archive)
+            members = _list_members(tar, str(archive))
             to.mkdir(parents=True)
             tar.extractall(to, members=members, filter="data")
     except tarfile.FilterError as exc:
@@ -161,7 +161,7 @@ def check_archive(archive: Path) -> None:
     """Refuse a tar of scripts that no agent would unpack: by its headers alone, and nothing is written."""
     try:
         with tarfile.open(archive) as tar:
-            for member in _small(tar, archive):
+            for member in _list_members(tar, "the archive"):  # its name here is the server's own
                 _check_member(member)
     except tarfile.FilterError as exc:
         raise InputError(
@@ -189,14 +189,15 @@ def _is_name(part: str) -> bool:
     return len(part.encode(errors="replace")) <= 255 and part.isprintable()
 
 
-def _small(tar: tarfile.TarFile, archive: Path) -> list[tarfile.TarInfo]:
+def _list_members(tar: tarfile.TarFile, name: str) -> list[tarfile.TarInfo]:
+    """Return what an archive holds, or refuse one that is too large; `name` is what the message calls it."""
     members, size = [], 0
     for member in tar:
         members.append(member)
         size += member.size
         if len(members) > MOST_FILES or size > MOST_BYTES:
             raise InputError(
-                f"{archive} has more than {MOST_FILES} files or {MOST_BYTES // 2**20} MiB: "
+                f"{name} has more than {MOST_FILES} files or {MOST_BYTES // 2**20} MiB: "
                 "too much for a copy in each run",
                 hint="keep only the scripts; put data into workload.sources",
                 code="large_directory",

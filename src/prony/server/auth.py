@@ -141,20 +141,21 @@ def address_of(scope: Scope) -> str:
     return str(client[0]) if client else ""
 
 
-def check_is_local(scope: Scope, *, any_host: bool = False) -> None:
+def check_is_local(scope: Scope, *, any_host: bool = False, takes_tokens: bool = True) -> None:
     """Refuse a browser that some web page sent here: by a name of its own for this machine, or across origins."""
+    without, instead = (" without a token", ", or send a token") if takes_tokens else ("", "")
     host = header(scope, b"host")
     if not any_host and not _is_loopback(host):
         raise AccessError(
-            f"refused the host {host[:100].decode('latin-1')!r}: without a token, only loopback names work",
-            hint="use http://localhost or http://127.0.0.1, or send a token",
+            f"refused the host {host[:100].decode('latin-1')!r}: only loopback names work{without}",
+            hint=f"use http://localhost or http://127.0.0.1{instead}",
             code="foreign_host",
         )
     origin = header(scope, b"origin")
     if origin and not is_own_origin(scope):
         raise AccessError(
-            f"a page of {origin[:100].decode('latin-1')!r} may not use this server without a token",
-            hint="use the server's own pages, or send a token",
+            f"a page of {origin[:100].decode('latin-1')!r} may not use this server{without}",
+            hint=f"use the server's own pages{instead}",
             code="foreign_origin",
         )
 

@@ -95,5 +95,5 @@ def _declared_length(scope: Scope) -> int:
 
 def _too_large(limit: int) -> RequestError:
     return RequestError(
-        f"the body is larger than {limit} bytes", status=413, code="too_large", hint="send it in smaller parts"
+        f"the body is larger than {limit} bytes", status=413, code="too_large", hint="send less, or in smaller parts"
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from prony.agent import identity
 from prony.agent.identity import Identity, Slot, agent_name, checked_name, device_key, hold_slot
 from prony.cli.main import main
 from prony.errors import ConflictError, InputError, StoreError
@@ -61,6 +62,15 @@ def test_a_name_chooses_a_slot_and_is_refused_while_it_runs(home: Home) -> None:
         assert slot.path == home.root / "agents" / "rack-7"
         with pytest.raises(ConflictError, match="rack-7 already runs"), hold_slot(home, name="rack-7"):
             pass
+
+
+def test_a_home_full_of_agents_of_another_server_has_no_slot(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity, "_MOST_SLOTS", 1)
+    with hold_slot(home, server=HERE) as slot:
+        slot.keep(Identity(server=HERE, id="a-1", token="secret"))
+    with pytest.raises(ConflictError, match="run, or belong to another server") as told, hold_slot(home, server=THERE):
+        pass
+    assert str(home.root / "agents") in told.value.hint
 
 
 def test_an_identity_is_never_used_with_another_server(home: Home) -> None:

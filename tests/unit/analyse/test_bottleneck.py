@@ -165,8 +165,23 @@ def test_a_server_elsewhere_of_which_nothing_was_measured_is_unknown() -> None:
     assert "the client had room to spare" in one.text
 
 
-def test_a_full_machine_before_a_server_elsewhere_is_the_client() -> None:
-    assert found({"cpu_busy_s_total": 3.95}, service=ELSEWHERE).where == "client"
+@pytest.mark.parametrize(
+    ("rates", "noise", "what"),
+    [
+        ({"cpu_busy_s_total": 3.95}, None, "cpu"),
+        ({"cpu_busy_s_total": 1.0}, Noise(pressure_memory=0.4), "memory"),
+        ({"cpu_busy_s_total": 1.0}, Noise(pressure_io=0.4), "disk"),
+    ],
+)
+def test_a_full_machine_before_a_server_elsewhere_is_the_client(
+    rates: Mapping[str, float], noise: Noise | None, what: str
+) -> None:
+    one = found(rates, noise=noise, service=ELSEWHERE)
+    assert (one.where, one.what) == ("client", what)
+
+
+def test_a_client_that_was_late_with_nothing_full_is_told_as_a_queue() -> None:
+    assert found({"cpu_busy_s_total": 1.0}, side=ClientSide(cpu_shares=(0.3,), kernel_lag_p50_ms=4.0)).what == "queue"
 
 
 def test_no_telemetry_at_all_is_unknown() -> None:

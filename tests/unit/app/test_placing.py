@@ -279,7 +279,7 @@ def test_a_refused_submission_fails_the_experiment_and_a_lost_line_does_not(stor
     assert store.experiment(waiting.id).state is ExperimentState.PENDING
     there.refusal, there.troubles, notes = None, 2, Notes()
     assert runs_at(store, there).follow(waiting.id, notes) is not None
-    assert notes.notes == ["box: the line is cut; trying again, the run goes on"] * 2
+    assert notes.notes == ["box: the line is cut; trying again, nothing is lost"] * 2
 
 
 def test_one_process_at_a_time_follows_an_experiment(store: Store, tmp_path: Path) -> None:

@@ -7931,7 +7931,7 @@ export interface components {
             name?: string | null;
             /**
              * Path
-             * @description where the script finds it: absolute, or relative to its folder
+             * @description where the script finds it: relative to its folder, or absolute (exact in a container only)
              */
             path: string;
             /**

@@ -247,7 +247,7 @@ def _inside(side: Side, across: Sequence[str]) -> Matched:
     if not pairs:
         raise InputError(
             f"no two jobs of {side.name} differ in {' and '.join(across)} alone", code="not_comparable",
-            hint="`prony show` lists its jobs",
+            hint=f"`prony show {side.entries[0].job.experiment_id}` lists its jobs",
         )  # fmt: skip
     return Matched(pairs, alone)
 

@@ -267,7 +267,8 @@ def limits_of_requests(evidence: LoadEvidence) -> Iterator[Reason]:
     for metric in request_limits(evidence.load.slo):
         reading = JUDGED[metric]
         if evidence.used and not any(np.isfinite(reading(run)[run.latency_rows]).any() for run in evidence.used):
-            yield suspect("slo_unjudged", f"{metric_title(metric)} was not measured, so no request meets its limit.")
+            text = f"{metric_title(metric)} was not measured, so no request meets its limit."
+            yield suspect("slo_unjudged", f"{text} Remove it from load.slo, or use a driver that measures it.")
 
 
 def limits_of_runs(evidence: LoadEvidence) -> Iterator[Reason]:

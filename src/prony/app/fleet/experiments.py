@@ -171,8 +171,8 @@ class Experiments:
         found = experiment_of(experiments.require(queue.lock_experiment(connection, experiment_id), experiment_id))
         if found.state in OVER:
             raise ConflictError(
-                f"experiment {experiment_id} is {found.state}",
-                hint="only an experiment that has not ended can be changed",
+                f"experiment {experiment_id} is {found.state}, and one that has ended cannot be changed",
+                hint=f"submit another, or repeat it: prony rerun {experiment_id}",
             )
         if is_whole and found.state is not ExperimentState.PENDING:
             hint = "cancel it and submit another; its priority can be changed while it runs"
@@ -247,7 +247,7 @@ class Experiments:
             again = queue.page(transaction.connection, wanted, locked=True)
             if not again:
                 said = f"no job of {experiment_id} failed on an agent of this server"
-                raise ConflictError(said, hint="`prony rerun` runs all of it again")
+                raise ConflictError(said, hint=f"`prony rerun {experiment_id}` runs all of it again")
             for row in again:
                 self._transitions.retry_row(transaction, row, tries=found.recipe.place.attempts)
             self._transitions.reopen(transaction, experiment_id)

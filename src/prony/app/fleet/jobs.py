@@ -170,7 +170,7 @@ class Jobs:
     def _retry(self, transaction: Transaction, job_id: str) -> None:
         row = queue.by_job(transaction.connection, job_id, locked=True)
         if JobState(row.state) not in ENDED - {JobState.COMPLETE}:
-            again = "it is complete: `prony rerun` runs its whole experiment again"
+            again = f"it is complete: `prony rerun {row.experiment_id}` runs its whole experiment again"
             hint = again if row.state == JobState.COMPLETE else "wait for it"
             raise ConflictError(f"job {job_id} is {row.state}", hint=hint)
         tries = result_rows.experiment(transaction.connection, row.experiment_id).recipe.place.attempts

@@ -31,7 +31,8 @@ async def save(chunks: AsyncIterator[bytes], path: Path, *, most: int, start: in
         async for chunk in chunks:
             size += len(chunk)
             if start + size > most:
-                raise InputError(f"the result is larger than {most} bytes", hint="measure fewer runs", code="too_large")
+                hint = "measure fewer runs, or send fewer files"
+                raise InputError(f"the upload is larger than {most} bytes", hint=hint, code="too_large")
             with disk_told(path):
                 file.write(chunk)
     finally:

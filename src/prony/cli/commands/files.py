@@ -45,7 +45,7 @@ def _print_list(bench: UseCases, job_id: str, *, as_json: bool) -> int:
 
     found = bench.files.listing(job_id)
     if found.left_out:
-        print_note(f"{found.left_out} more files are not listed; `prony export` brings all")
+        print_note(f"{found.left_out} more files are not listed; `prony export` of its experiment brings all")
 
     def cells(file: ResultFile) -> tuple[str, ...]:
         return f"{file.size_bytes:,}", f"{file.modified_at:%Y-%m-%d %H:%M:%SZ}", file.name

@@ -128,7 +128,10 @@ class ScriptSource(Noun):
         examples=["https://example.org/mnist.npz"],
         json_schema_extra={"path": "reference"},
     )
-    path: str = Field(min_length=1, description="where the script finds it: absolute, or relative to its folder")
+    path: str = Field(
+        min_length=1,
+        description="where the script finds it: relative to its folder, or absolute (exact in a container only)",
+    )
     checksum: str | None = Field(
         default=None,
         pattern=r"^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$",

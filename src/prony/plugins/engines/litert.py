@@ -41,8 +41,9 @@ class LiteRt:
 
         if options.unit != "cpu":
             raise CapacityError(
-                f"LiteRT has no unit {options.unit!r} on this machine", hint="available: cpu", code="unit_unavailable"
-            )
+                f"LiteRT runs on the CPU only, not on {options.unit!r}", hint="use unit: cpu, or another engine",
+                code="unit_unavailable",
+            )  # fmt: skip
         resolver = getattr(OpResolverType, _RESOLVERS[_delegate(options)])
         if not Path(path).exists():
             raise NotFoundError(f"model not found: {path}", hint="check workload.model")

@@ -51,7 +51,8 @@ def _object(text: str, where: str) -> Row:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise InputError(f"{where} is not JSON: {exc}", hint="write one JSON object in each line") from exc
+        hint = "write one JSON object in each line; a .json file may also be one list of them"
+        raise InputError(f"{where} is not JSON: {exc}", hint=hint) from exc
     if not isinstance(value, dict):
         raise InputError(f"{where} is not a JSON object", hint="each row must be an object with named fields")
     return value

@@ -104,7 +104,7 @@ class SyntheticOptions(Noun):
     @model_validator(mode="after")
     def _countable(self) -> Self:
         if self.tokenizer is None and (self.input_tokens is not None or self.shared_prefix_tokens):
-            raise ValueError("token counts need a tokenizer: set one, or use input_words")
+            raise ValueError("token counts need a tokenizer: set one, or use input_words and shared_prefix_words")
         if self.tokenizer is not None and (self.input_words is not None or self.shared_prefix_words):
             raise ValueError("with a tokenizer, use input_tokens and shared_prefix_tokens")
         return self

@@ -155,7 +155,7 @@ async def test_another_recipe_replaces_all_jobs_while_none_was_lent(fleet_fixtur
     ).priority == -5
     await fleet_fixture.fleet.experiments.cancel(view.experiment.id, who=ME)
     await fake_agent.hand_back(lease)
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError, match="one that has ended cannot be changed"):
         await fleet_fixture.fleet.experiments.modify(view.experiment.id, Modification(priority=1), who=ME)
 
 

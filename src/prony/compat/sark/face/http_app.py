@@ -186,7 +186,7 @@ class _Edge:
             path = _SLASHES.sub("/", path) + download + name
             scope = {**scope, "path": path.rstrip("/") or "/", "raw_path": b""}
             try:
-                check_is_local(scope, any_host=not self._only_local)
+                check_is_local(scope, any_host=not self._only_local, takes_tokens=False)
             except AccessError as exc:
                 await _refusal(exc)(scope, receive, send)
                 return

@@ -148,7 +148,10 @@ def choose_file(options: Mapping[str, Any]) -> tuple[Path, int]:
     size = max(_PIECE, int(options.get("size") or min(_USUAL_BYTES, _FREE_SHARE * free)) // _PIECE * _PIECE)
     if size > free:
         hint = "set workload.path to another folder, or lower workload.size"
-        raise CapacityError(f"{folder} has only {free / 1e6:.0f} MB free", hint=hint, code="disk_full")
+        raise CapacityError(
+            f"{folder} has {free / 1e6:.0f} MB free, but the test file needs {size / 1e6:.0f} MB",
+            hint=hint, code="disk_full",
+        )  # fmt: skip
     return folder, size
 
 
