@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Literal
 
@@ -86,6 +87,8 @@ class Missing(Noun):
 
 
 QUANTILES: Literal["type 8"] = "type 8"
+_TAILS = {"p90", "p95", "p99", "p99.9"}
+_NAMED_PERCENTILE = re.compile(r"th percentile(s| of )")
 
 
 class Summary(Noun):
@@ -118,6 +121,15 @@ class Summary(Noun):
     used: tuple[int, ...] = ()
     excluded: dict[int, str] = {}
     verdict: Verdict
+
+
+def has_current_percentiles(summary: Summary) -> bool:
+    """Are the percentiles of a stored summary what its samples would give today?
+
+    Summaries of language models once said type 8 of type 7: the method of these does not say which percentile it is.
+    """
+    tails = [one.method for key, one in summary.estimates.items() if key_of(key).statistic in _TAILS]
+    return summary.quantiles == QUANTILES and all(map(_NAMED_PERCENTILE.search, tails))
 
 
 def headline_of(summary: Summary, kind: str) -> str | None:
