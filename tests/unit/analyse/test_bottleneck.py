@@ -169,6 +169,12 @@ def test_a_full_machine_before_a_server_elsewhere_is_the_client() -> None:
     assert found({"cpu_busy_s_total": 3.95}, service=ELSEWHERE).where == "client"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "LOCALHOST."])
+def test_every_address_of_loopback_is_the_machine_itself(host: str) -> None:
+    service = ServiceFacts(endpoint=f"http://{host}:8000")
+    assert found({"cpu_busy_s_total": 3.95}, service=service).where == "machine"
+
+
 def test_no_telemetry_at_all_is_unknown() -> None:
     entry = load_entry(8, RUNS, side=ClientSide(), noise=Noise())
     assert bottleneck_of([(entry, None)]).where == "unknown"
