@@ -31,12 +31,16 @@ class Estimate(Noun):
 
 
 class Grade(StrEnum):
+    """Whether a number may be quoted: yes, with a doubt, or not at all."""
+
     VALID = "valid"
     SUSPECT = "suspect"
     VOID = "void"
 
 
 class Reason(Noun):
+    """Why a number has its grade; `code` is for programs, `text` for people."""
+
     code: str
     text: str
     grade: Grade
