@@ -1,6 +1,7 @@
 """Measure the house: how many rooms, how long, how many names, and which habits are broken.
 
-`python -m tools.house` prints one line a figure; `--list KEY` prints what a figure counts.
+`python -m tools.house` prints one line a figure; `--list KEY` prints what a figure counts; `--before COMMIT` adds a
+first column with the figures of that commit.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import argparse
 import ast
 import re
 import statistics
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tools.sources import Module, read_modules, statements
 
@@ -255,7 +258,7 @@ LISTS: dict[str, Callable[[House], list[str]]] = {
 
 def figures(house: House) -> dict[str, float]:
     """Return every figure by its name."""
-    sizes, names = house.sizes(), house.public_names()
+    sizes, names, broad = house.sizes(), house.public_names(), house.broad_excepts()
     lengths = sorted(length(node) for _, node in house.functions())
     found: dict[str, float] = {
         "files": len(sizes),
@@ -266,17 +269,33 @@ def figures(house: House) -> dict[str, float]:
         "file_largest": max(sizes),
         "function_median": statistics.median(lengths),
         "function_p90": lengths[int(len(lengths) * 0.9)],
+        "broad_per_1000": round(1000 * len(broad) / sum(sizes), 2),
     }
     return found | {key: len(count(house)) for key, count in LISTS.items()}
 
 
+def figures_at(commit: str, root: Path = ROOT) -> dict[str, float]:
+    """Return every figure of the package as it was at a commit."""
+    with TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "-C", str(root), "archive", commit, "src"], stdout=subprocess.PIPE, check=True)
+        subprocess.run(["tar", "x", "-C", folder], input=archive.stdout, check=True)
+        return figures(House(Path(folder)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--list", choices=LISTS, help="print what this figure counts")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--list", choices=LISTS, help="print what this figure counts")
+    which.add_argument("--before", metavar="COMMIT", help="print the figures of this commit beside those of now")
     options = parser.parse_args()
     house = House()
-    rows = LISTS[options.list](house) if options.list else [f"{k:16} {v:g}" for k, v in figures(house).items()]
-    print("\n".join(rows))
+    if options.list:
+        print("\n".join(LISTS[options.list](house)))
+        return
+    columns = [figures_at(options.before)] if options.before else []
+    columns.append(figures(house))
+    for key in columns[-1]:
+        print(f"{key:16}", *(f"{one[key]:>8.7g}" for one in columns))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,14 @@ from tools.house import House
 ALIKE = {
     "a command each": ("prony.cli.commands.",),
     "a kind of workload each": ("prony.kinds.",),
-    "a plug-in each": ("prony.plugins.",),
+    "a destination each": ("prony.plugins.destinations.",),
+    "a driver each": ("prony.plugins.drivers.",),
+    "an engine each": ("prony.plugins.engines.",),
+    "an executor each": ("prony.plugins.executors.",),
+    "a source of models each": ("prony.plugins.models.",),
+    "a probe each": ("prony.plugins.probes.",),
+    "a service each": ("prony.plugins.services.",),
+    "a task each": ("prony.plugins.tasks.",),
     "the rows of a noun each, and the steps that made their tables": ("prony.store.",),
     "a document each": (
         "prony.report.exports.", "prony.report.html.", "prony.report.markdown.", "prony.report.plots.",
@@ -27,7 +34,12 @@ ALIKE = {
 }  # fmt: skip
 # An operation of the API is called like the use case behind it, and other programs have their own words.
 NOT_COUNTED = ("prony.server.routes.", "prony.compat.")
-EXCEPTIONS = {
+# Programs that Prony starts and also sends requests to, or runs as a library: recipes name both by the program.
+OPTIONS = ("ChromaOptions", "CommandOptions", "OllamaOptions", "PostgresOptions", "QdrantOptions", "RedisOptions")
+PROGRAMS = dict.fromkeys((*OPTIONS, "Ollama"), "a driver and a service of one program") | dict.fromkeys(
+    ("Llamacpp", "Transformers"), "an engine and a service of one library"
+)
+EXCEPTIONS = PROGRAMS | {
     "Effect": "an engine's port and a comparison both speak of effects; engines outside the tree import the first",
     "Start": "a service's port and the picture of cold starts; services outside the tree import the first",
     "die_with_parent": "the engine's child runs under other interpreters and brings its own",

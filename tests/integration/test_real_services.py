@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from prony.errors import NotFoundError, SutError
-from prony.plugins.services.asking import ask, ask_json
+from prony.plugins.services.asking import ask, find_json
 from prony.plugins.services.chroma import Chroma
 from prony.plugins.services.llamacpp import Llamacpp
 from prony.plugins.services.nginx import Nginx
@@ -214,4 +214,4 @@ def outgoing(endpoint: Endpoint, path: str, document: Any) -> Any:
 
 
 def test_what_a_server_does_not_tell_is_nothing() -> None:
-    assert ask_json(Endpoint(host="127.0.0.1", port=1), "/") is None
+    assert find_json(Endpoint(host="127.0.0.1", port=1), "/") is None

@@ -55,6 +55,16 @@ def test_reports_have_its_sections_method_and_numbers(installed: str, ran: tuple
     assert "hash_ms.p50.low" in (tmp_path / "report.csv").read_text().partition("\n")[0]
 
 
+def test_two_jobs_of_it_are_compared(installed: str, ran: tuple[Path, str]) -> None:
+    home, experiment = ran
+    arguments = ("compare", f"{experiment}-001", f"{experiment}-002", "--across", "algorithm", "--json")
+    compared = prony(*arguments, home=home, path=installed)
+    assert compared.returncode in (0, 1), compared.stderr
+    (match,) = json.loads(compared.stdout)["matches"]
+    (contrast,) = [one for one in match["contrasts"] if one["key"] == "hash_ms.p50"]
+    assert contrast["baseline"]["count"] == contrast["candidate"]["count"] == 7
+
+
 @pytest.mark.slow
 def test_two_experiments_of_it_are_compared(installed: str, ran: tuple[Path, str]) -> None:
     home, experiment = ran

@@ -27,6 +27,7 @@ from prony.errors import TransportError
 from prony.model.base import Noun
 from prony.model.event import Event, Live
 from prony.model.gang import ClockReading, Meeting, Met
+from prony.model.loopback import is_loopback
 from prony.runner.folder import write_noun
 
 _LONGEST_LINE = 2**26  # what many nodes say at one meeting
@@ -35,7 +36,6 @@ _FIND_S = 300.0  # a shared folder may show a file a minute late
 _PAUSE_S = 0.1
 _LEAVE_S = 10.0
 EVERY_JOB = ""  # what a stop names where a node was lost
-_LOOPBACKS = ("127.", "::1")
 
 
 class HubAddress(Noun):
@@ -156,7 +156,7 @@ class NodeHub:
         """Return where others reach a node: as it came here, and the first one by how others came to it."""
         if index:
             return str(self._writers[index].get_extra_info("peername")[0])
-        return next((one for _, one in sorted(self._reached.items()) if not one.startswith(_LOOPBACKS)), "")
+        return next((one for _, one in sorted(self._reached.items()) if not is_loopback(one)), "")
 
     async def _end(self, index: int, asked: Mapping[str, Any]) -> list[int]:
         """Wait until all members of a job have ended; return those that did not end well."""
@@ -307,7 +307,7 @@ def _own_hosts() -> list[str]:
     name = socket.gethostname()
     found = [one.address for addresses in psutil.net_if_addrs().values() for one in addresses
              if one.family == socket.AF_INET]  # fmt: skip
-    far = [one for one in found if not one.startswith(_LOOPBACKS)]
+    far = [one for one in found if not is_loopback(one)]
     return list(dict.fromkeys([*_named_hosts(name), *far, "127.0.0.1"]))
 
 
@@ -317,4 +317,4 @@ def _named_hosts(name: str) -> list[str]:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None, socket.AF_INET)}
     except OSError:
         return []
-    return sorted(one for one in found if not one.startswith(_LOOPBACKS))
+    return sorted(one for one in found if not is_loopback(one))

@@ -177,7 +177,7 @@ class Spool:
         """Return the attempts that an earlier life of this agent left before their result was packed."""
         return [work for work in self._works() if not work.is_packed]
 
-    def placed(self) -> list[tuple[Work, Placement]]:
+    def find_placed(self) -> list[tuple[Work, Placement]]:
         """Return what is at a target, or may be, packed or not."""
         found = ((work, work.find_placement()) for work in self._works())
         return [(work, placement) for work, placement in found if placement is not None]

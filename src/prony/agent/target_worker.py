@@ -140,7 +140,7 @@ class TargetWorker:
     async def take_up(self) -> None:
         """Go on with what an earlier life placed, or was about to."""
         self.has_leftovers = False
-        placed = await asyncio.to_thread(self.context.spool.placed)
+        placed = await asyncio.to_thread(self.context.spool.find_placed)
         self._remains = [one.handle or Handle(key=one.key) for work, one in placed if work.is_packed]
         for work in await asyncio.to_thread(self.context.spool.find_unfinished):
             lease = lease_of(work)

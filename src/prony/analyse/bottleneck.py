@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from prony.model.experiment_data import Entry
+from prony.model.loopback import is_loopback
 from prony.model.result import Repetition
 from prony.model.sweep import Bottleneck, Clue
 
@@ -31,7 +32,6 @@ _WAITING = re.compile(
     r"queue_(?:size|length|depth)",
 )
 _CACHE = re.compile(r"cache_usage_perc")
-_LOCAL = ("127.0.0.1", "localhost", "::1", "")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,10 @@ def _is_local(entry: Entry) -> bool:
     facts = entry.result.service
     if facts is None:
         return False
-    return facts.pid is not None or (bool(facts.endpoint) and (urlsplit(facts.endpoint).hostname or "") in _LOCAL)
+    if facts.pid is not None or not facts.endpoint:
+        return facts.pid is not None
+    host = urlsplit(facts.endpoint).hostname
+    return not host or is_loopback(host)
 
 
 def _read_client_figures(one: Repetition) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -32,6 +33,8 @@ _AT_ONCE = 8
 _VERSION = Installation.pattern
 _PYTHONS = ("python", "python3")
 _TORCH = re.compile(r"torch-([^-]+?)(?:-py[0-9.]+)?\.(?:dist|egg)-info")
+# A folder as `python -m site` prints it: its repr, in a line of its own.
+_FOLDERS = re.compile(r"""^    (".*"|'.*'),$""", re.MULTILINE)
 # What each kind of engine is asked: does it work, and in which version? docker needs a daemon for both.
 _ENGINE_QUESTIONS = {
     "podman": (PROOF["podman"], ("version", "--format", "{{.Server.Version}}")),
@@ -173,8 +176,9 @@ def _torchrun() -> AbilityReport:
 @lru_cache(maxsize=64)
 def _search_path(python: str, _changed_ns: int) -> tuple[str, ...]:
     """Return the folders in which an interpreter finds packages; it is started once, what lies in them may change."""
-    said = _run([python, "-c", "import sys; print(*sys.path, sep='\\n')"])
-    return tuple(filter(None, said.stdout.splitlines())) if said is not None and said.returncode == 0 else ()
+    said = _run([python, "-m", "site"])
+    listed = _FOLDERS.findall(said.stdout) if said is not None and said.returncode == 0 else ()
+    return tuple(ast.literal_eval(text) for text in listed)
 
 
 def _torch_version(folders: Sequence[str]) -> str:

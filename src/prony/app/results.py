@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from prony.errors import NotFoundError, StoreError
 from prony.instruments.samples import SAMPLES, TELEMETRY, read_frame
-from prony.model.estimate import QUANTILES, Summary
+from prony.model.estimate import Summary, has_current_percentiles
 from prony.model.experiment import Experiment, ExperimentState
 from prony.model.experiment_data import Damage, Entry, StoreCheck
 from prony.model.job import Job
@@ -63,7 +63,7 @@ def with_runs(entry: Entry) -> Entry:
 
 def renew_summary(summary: Summary, folder: Path) -> Summary:
     """Return a stored summary as it is; one with percentiles of another type is computed again."""
-    return summary if summary.quantiles == QUANTILES else _summarise_again(summary, folder)
+    return summary if has_current_percentiles(summary) else _summarise_again(summary, folder)
 
 
 def _summarise_again(stored: Summary, folder: Path) -> Summary:

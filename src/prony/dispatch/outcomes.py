@@ -54,6 +54,20 @@ def after_loss(*, tries_left: int, is_cancelled: bool) -> JobState:
     return JobState.WAITING if tries_left > 0 else JobState.FAILED
 
 
+def after_part(attempt_state: str) -> JobState:
+    """Return what the end of its attempt makes of a member of a gang: no member is tried again alone."""
+    return JobState.COMPLETE if attempt_state == "complete" else JobState.FAILED
+
+
+# Answers get lost one at a time. An agent that asks once more after so many never heard of the job cannot read it.
+MOST_LENDS = 5
+
+
+def is_unreadable(lends: int) -> bool:
+    """Say whether an agent that was lent a job so many times, and never began it, can read it at all."""
+    return lends >= MOST_LENDS
+
+
 def after_late_result(job: JobState, result: ResultState) -> JobState | None:
     """Return what a job becomes by a result of a lease that it had lost; None where it stays as it is.
 

@@ -46,7 +46,7 @@ class Requests:
         """Take the columns of one repetition out of its rows."""
         numbers = {name: rows[name].to_numpy() for name in _STAMPS}
         numbers |= {name: rows[name].fill_null(UNKNOWN).to_numpy() for name in _COUNTS}
-        numbers |= {name: _known(rows, name) for name in _LATER}
+        numbers |= {name: _read_known(rows, name) for name in _LATER}
         names = tuple(sorted(str(name) for name in rows["operation"].unique()))
         lists = rows["token_ns"]
         return cls(
@@ -106,7 +106,7 @@ class Requests:
         return mine
 
 
-def _known(rows: pl.DataFrame, name: str) -> Array:
+def _read_known(rows: pl.DataFrame, name: str) -> Array:
     """Return a column, or UNKNOWN of all where there is none; that takes no room."""
     if name not in rows.columns or rows[name].null_count() == rows.height:
         return np.broadcast_to(np.int32(UNKNOWN), rows.height)

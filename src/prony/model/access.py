@@ -41,6 +41,8 @@ class NewToken(Noun):
 
 
 class Token(Noun):
+    """A token without its secret. `once`: it only enrols, one time."""
+
     id: str
     name: str
     role: Role
@@ -73,6 +75,8 @@ class LoginLink(Noun):
 
 
 class AuditEntry(Noun):
+    """What somebody changed through the API, and how the server answered."""
+
     id: int
     at: datetime
     who: str

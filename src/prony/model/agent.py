@@ -29,6 +29,8 @@ OF_ABILITIES = ("service", "container", "launcher", "probe")
 
 
 class AgentState(StrEnum):
+    """What an agent is doing, or why it is lent nothing."""
+
     ACTIVE = "active"
     BUSY = "busy"
     CLEANUP = "cleanup"
@@ -83,6 +85,8 @@ class Enrolment(Noun):
 
 
 class Agent(Noun):
+    """An agent as the server knows it."""
+
     id: str
     name: str
     state: AgentState

@@ -85,6 +85,7 @@ class AlarmCondition(Noun):
 
 @lru_cache(maxsize=1024)
 def condition_of(text: str) -> AlarmCondition:
+    """Return the condition that a text means; the same text is read once."""
     return AlarmCondition.parse(text)
 
 
@@ -148,6 +149,8 @@ FactValue = str | int | float | bool | None
 
 
 class Severity(StrEnum):
+    """How urgent an alarm is."""
+
     INFO = "info"
     WARNING = "warning"
     CRITICAL = "critical"

@@ -59,6 +59,8 @@ class Example(Noun):
 
 
 class Examples(Noun):
+    """The recipes that come with Prony."""
+
     items: tuple[Example, ...]
 
 

@@ -39,6 +39,8 @@ class Cpu(Noun):
 
 
 class Gpu(Noun):
+    """A GPU as its driver describes it; `uuid_hash` tells cards of one model apart."""
+
     index: int
     name: str
     vendor: str
@@ -82,6 +84,8 @@ class Software(Noun):
 
 
 class Device(Noun):
+    """A machine; its ids change where its parts or its programs do."""
+
     name: str
     hardware_id: str
     software_id: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Literal
 
@@ -30,12 +31,16 @@ class Estimate(Noun):
 
 
 class Grade(StrEnum):
+    """Whether a number may be quoted: yes, with a doubt, or not at all."""
+
     VALID = "valid"
     SUSPECT = "suspect"
     VOID = "void"
 
 
 class Reason(Noun):
+    """Why a number has its grade; `code` is for programs, `text` for people."""
+
     code: str
     text: str
     grade: Grade
@@ -86,6 +91,8 @@ class Missing(Noun):
 
 
 QUANTILES: Literal["type 8"] = "type 8"
+_TAILS = {"p90", "p95", "p99", "p99.9"}
+_NAMED_PERCENTILE = re.compile(r"th percentile(s| of )")
 
 
 class Summary(Noun):
@@ -118,6 +125,15 @@ class Summary(Noun):
     used: tuple[int, ...] = ()
     excluded: dict[int, str] = {}
     verdict: Verdict
+
+
+def has_current_percentiles(summary: Summary) -> bool:
+    """Are the percentiles of a stored summary what its samples would give today?
+
+    Summaries of language models once said type 8 of type 7: the method of these does not say which percentile it is.
+    """
+    tails = [one.method for key, one in summary.estimates.items() if key_of(key).statistic in _TAILS]
+    return summary.quantiles == QUANTILES and all(map(_NAMED_PERCENTILE.search, tails))
 
 
 def headline_of(summary: Summary, kind: str) -> str | None:

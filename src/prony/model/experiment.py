@@ -11,6 +11,8 @@ from prony.model.recipe import Recipe
 
 
 class ExperimentState(StrEnum):
+    """How far an experiment is, or how it ended."""
+
     PENDING = "pending"
     RUNNING = "running"
     COMPLETE = "complete"
@@ -20,6 +22,8 @@ class ExperimentState(StrEnum):
 
 
 class Experiment(Noun):
+    """One run of a recipe: its jobs were made when it began, and `recipe_text` is what a person wrote."""
+
     id: str
     name: str
     recipe: Recipe

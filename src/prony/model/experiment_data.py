@@ -57,6 +57,8 @@ class StoreCheck(Noun):
 
 
 class ExperimentData(Noun):
+    """An experiment with all that a report shows of it."""
+
     experiment: Experiment
     entries: tuple[Entry, ...]
     calibration: Calibration | None = None

@@ -19,6 +19,8 @@ Comparing = Literal["text", "number", "version", "either"]
 
 
 class Known(NamedTuple):
+    """How a fact is compared with what a recipe asks for, and what it says."""
+
     comparing: Comparing
     meaning: str
 

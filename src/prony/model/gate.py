@@ -185,6 +185,8 @@ def _wrong(column: int, message: str, hint: str = "") -> ValueError:
 
 
 class GateState(StrEnum):
+    """What a gate found."""
+
     PASSED = "passed"
     FAILED = "failed"
     CANNOT_TELL = "cannot tell"

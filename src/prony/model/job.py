@@ -14,6 +14,8 @@ from prony.model.workload import Scalar, W, work_of
 
 
 class Job(Noun):
+    """One cell of a matrix: all that a runner needs but the model."""
+
     id: str
     experiment_id: str
     name: str

@@ -47,4 +47,6 @@ class KindCard(Noun):
 
 
 class Kinds(Noun):
+    """The kinds of workload that are installed here."""
+
     items: tuple[KindCard, ...]

@@ -37,6 +37,8 @@ class Lease(Noun):
 
 
 class LeaseView(Noun):
+    """A lease as people see it."""
+
     id: str
     job_id: str
     experiment_id: str

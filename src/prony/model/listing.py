@@ -79,6 +79,8 @@ class Listing(Noun):
 
 
 class FailedGates(Noun):
+    """An experiment whose gates did not pass; `text` says which."""
+
     experiment_id: str
     name: str
     ended_at: datetime | None = None

@@ -75,6 +75,8 @@ class ParetoPoint(Noun):
 
 
 class MatrixReport(Noun):
+    """A metric of every configuration, row by column, with the configurations that no other beats."""
+
     experiments: tuple[str, ...]
     terms: MatrixTerms
     metric: str

@@ -17,6 +17,8 @@ Better = Literal["lower", "higher", "neither"]
 
 
 class Metric(Noun):
+    """What a number is of: its unit, and which direction is better."""
+
     name: str
     unit: str
     better: Better
@@ -317,6 +319,7 @@ _SIZES = ("MiB", "KiB", "bytes")
 
 
 def is_size(metric: Metric) -> bool:
+    """Is it a size, which the same program needs on every run?"""
     return metric.unit in _SIZES
 
 

@@ -76,6 +76,8 @@ class TimelineRun(Drawn):
 
 
 class Timeline(Noun):
+    """The runs of a job in time, in buckets of `width_s`."""
+
     job_id: str
     title: str
     metric: str
@@ -157,12 +159,16 @@ class StepLine(Noun):
 
 
 class StepLines(Noun):
+    """Metrics of a job over its steps."""
+
     job_id: str
     title: str
     lines: tuple[StepLine, ...]
 
 
 class Stretch(Noun):
+    """When the samples of one repetition were taken."""
+
     repetition: int
     begin_s: float
     end_s: float

@@ -22,6 +22,8 @@ Priority = Annotated[int, Field(ge=-100, le=100)]
 
 
 class JobState(StrEnum):
+    """How far a job is, or how it ended."""
+
     WAITING = "waiting"
     LEASED = "leased"
     COMPLETE = "complete"
@@ -63,6 +65,8 @@ class QueuedJob(Noun):
 
 
 class JobDetail(Noun):
+    """A job with its place in the queue and all its attempts."""
+
     queued: QueuedJob
     job: Job
     attempts: tuple[Attempt, ...] = ()
@@ -135,6 +139,8 @@ class LotView(Noun):
 
 
 class Queue(Noun):
+    """The lots that have jobs which wait, or are lent."""
+
     lots: tuple[LotView, ...]
     waiting: int
     leased: int
@@ -151,12 +157,16 @@ class Fit(Noun):
 
 
 class LotFit(Noun):
+    """Which agents could run the jobs of one lot."""
+
     demand: Demand
     jobs: int
     agents: tuple[Fit, ...]
 
 
 class Compatibility(Noun):
+    """Whether there is an agent for every lot of a recipe."""
+
     lots: tuple[LotFit, ...]
     runnable: bool
 
@@ -169,18 +179,24 @@ class Page(Noun, Generic[T]):
 
 
 class HealthPart(Noun):
+    """One thing that a server needs, and whether it works."""
+
     name: str
     ok: bool
     detail: str = ""
 
 
 class Health(Noun):
+    """Whether a server can do its work."""
+
     ok: bool
     version: str
     parts: tuple[HealthPart, ...]
 
 
 class Stats(Noun):
+    """How many jobs, agents and experiments there are, and how long the oldest jobs have waited or been lent."""
+
     jobs: dict[JobState, int]
     agents: dict[AgentState, int]
     experiments: int

@@ -21,6 +21,8 @@ class RecipeForm(Noun):
 
 
 class RecipeForms(Noun):
+    """The forms of which recipes can be made."""
+
     items: tuple[RecipeForm, ...]
 
 

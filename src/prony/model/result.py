@@ -15,6 +15,8 @@ from prony.model.target import PlacementNote
 
 
 class ResultState(StrEnum):
+    """Whether all repetitions that were wanted, some, or none have numbers."""
+
     COMPLETE = "complete"
     PARTIAL = "partial"
     FAILED = "failed"
@@ -318,6 +320,8 @@ class ScriptFacts(Noun):
 
 
 class Result(Noun):
+    """What a runner keeps of one job; its samples lie beside it."""
+
     # 2: on a device the outputs of a timed call stay there; before, they were copied to the host inside the timer.
     # 3: PyTorch records no gradients in a timed call; before, it did.
     version: int = 3

@@ -13,6 +13,8 @@ from prony.model.queue import Submission
 
 
 class ScheduleState(StrEnum):
+    """Whether a schedule starts experiments."""
+
     ACTIVE = "active"
     PAUSED = "paused"
 

@@ -93,6 +93,8 @@ class Observation(Noun):
 
 
 class SentFile(Noun):
+    """A file of a result folder at a target, so that a copy of it can be checked."""
+
     size: int
     sha256: str
 

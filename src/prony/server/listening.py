@@ -31,7 +31,7 @@ def bind_at(host: str, port: int, *, option: str = "--port") -> socket.socket:
         bound.bind(address)
     except OSError as exc:
         bound.close()
-        raise _taken(host, port, option, exc) from exc
+        raise _port_taken_error(host, port, option, exc) from exc
     return bound
 
 
@@ -55,10 +55,10 @@ def start_listening(bound: socket.socket, host: str, port: int, *, option: str =
     try:
         bound.listen(BACKLOG)
     except OSError as exc:
-        raise _taken(host, port, option, exc) from exc
+        raise _port_taken_error(host, port, option, exc) from exc
 
 
-def _taken(host: str, port: int, option: str, exc: OSError) -> CapacityError:
+def _port_taken_error(host: str, port: int, option: str, exc: OSError) -> CapacityError:
     return CapacityError(
         f"cannot listen on {host}:{port}: {exc.strerror}",
         hint=_what_to_use(port, option, exc),

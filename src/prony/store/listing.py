@@ -111,7 +111,7 @@ def failed_gates(connection: Connection, since: datetime, limit: int) -> Sequenc
     return connection.execute(query.order_by(_E.c.created_at.desc()).limit(limit)).all()
 
 
-def failed(connection: Connection, since: datetime, limit: int) -> Sequence[Row[Any]]:
+def list_failed(connection: Connection, since: datetime, limit: int) -> Sequence[Row[Any]]:
     """Return experiments that failed or are partial and of whose name none was complete since, the newest first."""
     later = _E.alias()
     mended = select(later.c.id).where(

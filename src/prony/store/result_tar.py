@@ -144,7 +144,7 @@ def _members(source: IO[bytes], most_files: int, most_bytes: int) -> Iterator[tu
             raise InputError(f"the tar holds more than {most_bytes} bytes", hint=_TOO_LARGE_HINT, code="too_large")
         begin = source.tell()
         yield name, size
-        source.seek(begin + _padded(size))
+        source.seek(begin + _pad_size(size))
 
 
 def _plain_files(source: IO[bytes], most_beside: int) -> Iterator[tuple[str, int]]:
@@ -173,7 +173,7 @@ def _plain_files(source: IO[bytes], most_beside: int) -> Iterator[tuple[str, int
         raise _refusal("it ends after an extended header, without its file")
 
 
-def _padded(size: int) -> int:
+def _pad_size(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 
@@ -181,7 +181,7 @@ def _read_extension(source: IO[bytes], header: tarfile.TarInfo) -> dict[str, str
     """Return what an extended header says of the next file; one about all files says nothing that is needed."""
     if not 0 <= header.size <= _MOST_EXTENSION:
         raise _refusal("one of its extended headers is too long")
-    content = source.read(_padded(header.size))[: header.size]
+    content = source.read(_pad_size(header.size))[: header.size]
     if len(content) < header.size:
         raise _refusal("it is cut short within an extended header")
     try:

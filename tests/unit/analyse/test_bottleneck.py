@@ -184,6 +184,12 @@ def test_a_client_that_was_late_with_nothing_full_is_told_as_a_queue() -> None:
     assert found({"cpu_busy_s_total": 1.0}, side=ClientSide(cpu_shares=(0.3,), kernel_lag_p50_ms=4.0)).what == "queue"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "LOCALHOST."])
+def test_every_address_of_loopback_is_the_machine_itself(host: str) -> None:
+    service = ServiceFacts(endpoint=f"http://{host}:8000")
+    assert found({"cpu_busy_s_total": 3.95}, service=service).where == "machine"
+
+
 def test_no_telemetry_at_all_is_unknown() -> None:
     entry = load_entry(8, RUNS, side=ClientSide(), noise=Noise())
     assert bottleneck_of([(entry, None)]).where == "unknown"

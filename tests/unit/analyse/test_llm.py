@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from pydantic import ValidationError
@@ -16,7 +17,7 @@ from prony.kinds.llm.rules import DIFFERENT, grade_divergence
 from prony.kinds.llm.schema import LlmWorkload
 from prony.kinds.llm.summary import PART as SUMMARY
 from prony.kinds.llm.tokens import token_frame
-from prony.model.estimate import Estimate, Grade, Summary
+from prony.model.estimate import Estimate, Grade, Summary, has_current_percentiles
 from prony.model.experiment_data import Entry
 from prony.model.job import Job
 from prony.model.job_plot import OtherReading
@@ -89,6 +90,59 @@ def test_a_run_is_the_median_of_its_passes() -> None:
     )
     assert value(found, "tpot_ms.p50") == pytest.approx(20)
     assert value(found, "ttft_ms.p50") == pytest.approx(2)
+
+
+def random_gaps(count: int) -> list[float]:
+    """Return gaps that vary as those of a machine do; the first token begins none."""
+    return [1.0, *np.random.default_rng(7).lognormal(2, 0.4, count).tolist()]
+
+
+def test_a_percentile_of_the_gaps_is_median_unbiased_and_names_itself() -> None:
+    gaps = random_gaps(368)
+    found = summarised(job_of(generate=369), [one_pass(1, gaps)])
+    stamped = np.diff(np.array(one_pass(1, gaps)["stamps"])) / MS
+    wanted = float(np.quantile(stamped, 0.99, method="median_unbiased"))
+    assert found.runs["itl_ms.p99"] == pytest.approx((wanted,) * 5)
+    assert found.estimates["itl_ms.p99"].method.startswith("median of 5 runs' 99th percentiles")
+    assert has_current_percentiles(found)
+
+
+def test_a_99th_percentile_of_the_gaps_needs_as_many_as_every_other() -> None:
+    found = summarised(job_of(generate=368), [one_pass(1, random_gaps(367))])
+    assert "itl_ms.p50" in found.estimates
+    assert "itl_ms.p99" not in found.estimates
+
+
+def test_a_percentile_of_gaps_that_follow_each_other_says_why_it_has_no_interval() -> None:
+    found = summarised(job_of(generate=400), [one_pass(1, [1 + index / 100 for index in range(400)])])
+    assert found.estimates["itl_ms.p99"].low is None
+    (told,) = [one.text for one in found.verdict.reasons if one.code == "no_interval"]
+    assert "correlated" in told
+
+
+def test_the_99th_percentile_of_the_divergence_is_median_unbiased_too_and_needs_as_many_positions() -> None:
+    far = sorted(random_gaps(368))
+    about = {name: values * 8 for name, values in quality(0.01).items()}
+    found = summarised(job_of(generate=3), [one_pass(1, [1, 1, 1])], quality=about | {"kl": far})
+    assert value(found, "kl_nat.p99") == pytest.approx(float(np.quantile(far, 0.99, method="median_unbiased")))
+    few = summarised(job_of(generate=3), [one_pass(1, [1, 1, 1])], quality=quality(0.01))
+    assert "kl_nat.p99" not in few.estimates
+
+
+@pytest.mark.parametrize(
+    ("key", "method"),
+    [
+        ("itl_ms.p99", "median of 5 runs; smallest to largest, 93.8 % if independent"),
+        ("itl_ms.p99", "one run; no interval"),
+        ("kl_nat.p99", "99th percentile over positions; no interval"),
+    ],
+)
+def test_a_stored_summary_that_says_type_8_of_type_7_is_told_apart(key: str, method: str) -> None:
+    about = {name: values * 8 for name, values in quality(0.01).items()}
+    found = summarised(job_of(generate=369), [one_pass(1, random_gaps(368))], quality=about)
+    assert has_current_percentiles(found)
+    before = found.estimates[key].model_copy(update={"method": method})
+    assert not has_current_percentiles(found.model_copy(update={"estimates": found.estimates | {key: before}}))
 
 
 def test_a_job_that_only_reads_has_the_rate_of_reading_as_its_headline() -> None:

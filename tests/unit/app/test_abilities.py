@@ -15,6 +15,8 @@ from prony.model.device import AbilityReport
 from prony.model.place import Place
 from prony.ports import plugins
 
+PYTHON = sys.executable
+
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -118,9 +120,9 @@ def test_a_service_that_is_not_installed_can_be_started_from_an_image(path: Path
 
 
 def test_torchrun_is_there_with_the_torch_of_the_interpreter_that_scripts_name(tmp_path: Path, path: Path) -> None:
-    packages = tmp_path / "packages"
+    packages = tmp_path / "it's a place"
     packages.mkdir()
-    program(path, "python3", f"echo {packages}")
+    program(path, "python3", f'PYTHONPATH="{packages}" exec {PYTHON} -S "$@"')
     assert found("launcher", "torchrun").state == "missing"
     (packages / "torch-2.4.0+cu121.dist-info").mkdir()
     (packages / "torch_geometric-1.0.dist-info").mkdir()

@@ -8,9 +8,10 @@ import pytest
 from store.nouns import experiment, jobs, write_folder
 
 from prony.app.analyses import compare_stored
-from prony.app.results import summary_of
+from prony.app.results import renew_summary, summary_of
 from prony.errors import InputError, NotFoundError
 from prony.model.comparison import Conclusion, Terms
+from prony.model.estimate import Estimate
 from prony.store.home import Home
 from prony.store.store import Store
 
@@ -40,6 +41,14 @@ def test_runs_that_an_older_prony_did_not_keep_are_computed_again(store: Store) 
     contrasts = compare_stored(store, ["aaa111", "bbb222"], Terms(metrics=("inference_ms",))).matches[0].contrasts
     assert contrasts[0].conclusion is Conclusion.INSUFFICIENT
     assert "no such number" not in contrasts[0].sentence
+
+
+def test_a_summary_whose_percentiles_are_of_another_type_is_computed_again(store: Store) -> None:
+    record = store.records("bbb222")[0]
+    tail = Estimate(value=9.0, unit="ms", count=5, method="median of 5 runs; order statistics")
+    stored = record.summary.model_copy(update={"estimates": record.summary.estimates | {"itl_ms.p99": tail}})
+    assert renew_summary(stored, record.folder) == record.summary
+    assert renew_summary(record.summary, record.folder) is record.summary
 
 
 def test_what_is_not_there_is_told_by_its_name(store: Store) -> None:

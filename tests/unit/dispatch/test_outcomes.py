@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prony.dispatch.outcomes import after_late_result, after_loss, after_result
+from prony.dispatch.outcomes import MOST_LENDS, after_late_result, after_loss, after_part, after_result, is_unreadable
 from prony.model.queue import JobState
 from prony.model.result import Failure, ResultState
 
@@ -63,3 +63,13 @@ def test_part_of_a_result_that_comes_late_is_better_than_a_failure_only(job: Job
 @pytest.mark.parametrize("job", list(JobState))
 def test_a_failure_that_comes_late_changes_nothing(job: JobState) -> None:
     assert after_late_result(job, ResultState.FAILED) is None
+
+
+@pytest.mark.parametrize("state", ["failed", "lost", "returned", "cancelled"])
+def test_a_member_of_a_gang_is_complete_or_has_failed_and_is_not_tried_alone(state: str) -> None:
+    assert after_part(state) is JobState.FAILED
+    assert after_part("complete") is JobState.COMPLETE
+
+
+def test_an_agent_may_miss_some_answers_before_it_is_taken_for_one_that_cannot_read_the_job() -> None:
+    assert [is_unreadable(lends) for lends in (1, MOST_LENDS - 1, MOST_LENDS)] == [False, False, True]

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from prony.errors import CapacityError
-from prony.server.listening import _taken, listening_at
+from prony.server.listening import _port_taken_error, listening_at
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from prony.server.listening import _taken, listening_at
     ],
 )
 def test_the_reason_decides_what_to_do(port: int, code: int, hint: str) -> None:
-    assert _taken("127.0.0.1", port, "--port", OSError(code, os.strerror(code))).hint == hint
+    assert _port_taken_error("127.0.0.1", port, "--port", OSError(code, os.strerror(code))).hint == hint
 
 
 def test_a_port_that_is_taken_is_told() -> None:

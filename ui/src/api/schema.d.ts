@@ -2211,7 +2211,10 @@ export interface components {
              */
             who: string;
         };
-        /** Agent */
+        /**
+         * Agent
+         * @description An agent as the server knows it.
+         */
         Agent: {
             /**
              * @default {
@@ -2258,6 +2261,7 @@ export interface components {
         };
         /**
          * AgentState
+         * @description What an agent is doing, or why it is lent nothing.
          * @enum {string}
          */
         AgentState: "active" | "busy" | "cleanup" | "faulty" | "lost" | "draining" | "disk_full" | "stopped";
@@ -2375,7 +2379,10 @@ export interface components {
              */
             state: "leased" | "complete" | "partial" | "failed" | "lost" | "returned" | "cancelled";
         };
-        /** AuditEntry */
+        /**
+         * AuditEntry
+         * @description What somebody changed through the API, and how the server answered.
+         */
         AuditEntry: {
             /** Action */
             action: string;
@@ -3022,7 +3029,10 @@ export interface components {
              */
             unmatched: string[];
         };
-        /** Compatibility */
+        /**
+         * Compatibility
+         * @description Whether there is an agent for every lot of a recipe.
+         */
         Compatibility: {
             /** Lots */
             lots: components["schemas"]["LotFit"][];
@@ -3288,7 +3298,10 @@ export interface components {
                 [key: string]: boolean | number | string | (boolean | number | string)[];
             };
         };
-        /** Device */
+        /**
+         * Device
+         * @description A machine; its ids change where its parts or its programs do.
+         */
         Device: {
             hardware: components["schemas"]["Hardware"];
             /** Hardware Id */
@@ -3827,7 +3840,10 @@ export interface components {
             /** Text */
             text: string;
         };
-        /** Examples */
+        /**
+         * Examples
+         * @description The recipes that come with Prony.
+         */
         Examples: {
             /** Items */
             items: components["schemas"]["Example"][];
@@ -3842,7 +3858,10 @@ export interface components {
             /** Seconds */
             seconds?: number | null;
         };
-        /** Experiment */
+        /**
+         * Experiment
+         * @description One run of a recipe: its jobs were made when it began, and `recipe_text` is what a person wrote.
+         */
         Experiment: {
             /**
              * Base
@@ -3945,6 +3964,7 @@ export interface components {
         };
         /**
          * ExperimentState
+         * @description How far an experiment is, or how it ended.
          * @enum {string}
          */
         ExperimentState: "pending" | "running" | "complete" | "partial" | "failed" | "cancelled";
@@ -3984,7 +4004,10 @@ export interface components {
             /** Text */
             text: string;
         };
-        /** FailedGates */
+        /**
+         * FailedGates
+         * @description An experiment whose gates did not pass; `text` says which.
+         */
         FailedGates: {
             /** Ended At */
             ended_at?: string | null;
@@ -4321,6 +4344,7 @@ export interface components {
         };
         /**
          * GateState
+         * @description What a gate found.
          * @enum {string}
          */
         GateState: "passed" | "failed" | "cannot tell";
@@ -4391,7 +4415,10 @@ export interface components {
              */
             troubles: components["schemas"]["AgentTrouble"][];
         };
-        /** Gpu */
+        /**
+         * Gpu
+         * @description A GPU as its driver describes it; `uuid_hash` tells cards of one model apart.
+         */
         Gpu: {
             /** Compute Capability */
             compute_capability?: string | null;
@@ -4498,6 +4525,7 @@ export interface components {
         };
         /**
          * Grade
+         * @description Whether a number may be quoted: yes, with a doubt, or not at all.
          * @enum {string}
          */
         Grade: "valid" | "suspect" | "void";
@@ -4629,7 +4657,10 @@ export interface components {
             /** Value */
             value: number;
         };
-        /** Health */
+        /**
+         * Health
+         * @description Whether a server can do its work.
+         */
         Health: {
             /** Ok */
             ok: boolean;
@@ -4638,7 +4669,10 @@ export interface components {
             /** Version */
             version: string;
         };
-        /** HealthPart */
+        /**
+         * HealthPart
+         * @description One thing that a server needs, and whether it works.
+         */
         HealthPart: {
             /**
              * Detail
@@ -4841,7 +4875,10 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** Job */
+        /**
+         * Job
+         * @description One cell of a matrix: all that a runner needs but the model.
+         */
         Job: {
             /**
              * Cell
@@ -4973,7 +5010,10 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** JobDetail */
+        /**
+         * JobDetail
+         * @description A job with its place in the queue and all its attempts.
+         */
         JobDetail: {
             /**
              * Attempts
@@ -5018,6 +5058,7 @@ export interface components {
         };
         /**
          * JobState
+         * @description How far a job is, or how it ended.
          * @enum {string}
          */
         JobState: "waiting" | "leased" | "complete" | "partial" | "failed" | "cancelled";
@@ -5050,7 +5091,10 @@ export interface components {
              */
             note: string;
         };
-        /** Kinds */
+        /**
+         * Kinds
+         * @description The kinds of workload that are installed here.
+         */
         Kinds: {
             /** Items */
             items: components["schemas"]["KindCard"][];
@@ -5155,7 +5199,10 @@ export interface components {
              */
             wait_s: number;
         };
-        /** LeaseView */
+        /**
+         * LeaseView
+         * @description A lease as people see it.
+         */
         LeaseView: {
             /** Agent Id */
             agent_id: string;
@@ -5645,7 +5692,10 @@ export interface components {
              */
             priority: number;
         };
-        /** LotFit */
+        /**
+         * LotFit
+         * @description Which agents could run the jobs of one lot.
+         */
         LotFit: {
             /** Agents */
             agents: components["schemas"]["Fit"][];
@@ -5829,7 +5879,10 @@ export interface components {
              */
             worths: components["schemas"]["Worth"][];
         };
-        /** MatrixReport */
+        /**
+         * MatrixReport
+         * @description A metric of every configuration, row by column, with the configurations that no other beats.
+         */
         MatrixReport: {
             /**
              * Better
@@ -6014,7 +6067,10 @@ export interface components {
             /** Said */
             said: string[];
         };
-        /** Metric */
+        /**
+         * Metric
+         * @description What a number is of: its unit, and which direction is better.
+         */
         Metric: {
             /**
              * Better
@@ -6950,7 +7006,10 @@ export interface components {
              */
             cancel: boolean;
         };
-        /** Queue */
+        /**
+         * Queue
+         * @description The lots that have jobs which wait, or are lent.
+         */
         Queue: {
             /** Leased */
             leased: number;
@@ -7119,7 +7178,10 @@ export interface components {
             /** Values */
             values: (number | null)[];
         };
-        /** Reason */
+        /**
+         * Reason
+         * @description Why a number has its grade; `code` is for programs, `text` for people.
+         */
         Reason: {
             /** Code */
             code: string;
@@ -7407,7 +7469,10 @@ export interface components {
             /** Name */
             name: string;
         };
-        /** RecipeForms */
+        /**
+         * RecipeForms
+         * @description The forms of which recipes can be made.
+         */
         RecipeForms: {
             /** Items */
             items: components["schemas"]["RecipeForm"][];
@@ -7607,7 +7672,10 @@ export interface components {
              */
             original: string;
         };
-        /** Result */
+        /**
+         * Result
+         * @description What a runner keeps of one job; its samples lie beside it.
+         */
         Result: {
             check?: components["schemas"]["OutputCheck"] | null;
             /**
@@ -7717,6 +7785,7 @@ export interface components {
         };
         /**
          * ResultState
+         * @description Whether all repetitions that were wanted, some, or none have numbers.
          * @enum {string}
          */
         ResultState: "complete" | "partial" | "failed";
@@ -7767,6 +7836,7 @@ export interface components {
         };
         /**
          * ScheduleState
+         * @description Whether a schedule starts experiments.
          * @enum {string}
          */
         ScheduleState: "active" | "paused";
@@ -8456,6 +8526,7 @@ export interface components {
         };
         /**
          * Severity
+         * @description How urgent an alarm is.
          * @enum {string}
          */
         Severity: "info" | "warning" | "critical";
@@ -8701,7 +8772,10 @@ export interface components {
                 [key: string]: number | string | null;
             };
         };
-        /** Stats */
+        /**
+         * Stats
+         * @description How many jobs, agents and experiments there are, and how long the oldest jobs have waited or been lent.
+         */
         Stats: {
             /** Agents */
             agents: {
@@ -8745,7 +8819,10 @@ export interface components {
             /** Values */
             values: number[];
         };
-        /** StepLines */
+        /**
+         * StepLines
+         * @description Metrics of a job over its steps.
+         */
         StepLines: {
             /** Job Id */
             job_id: string;
@@ -8767,7 +8844,10 @@ export interface components {
             /** Results */
             results: number;
         };
-        /** Stretch */
+        /**
+         * Stretch
+         * @description When the samples of one repetition were taken.
+         */
         Stretch: {
             /** Begin S */
             begin_s: number;
@@ -9010,7 +9090,10 @@ export interface components {
             /** Deliveries */
             deliveries: components["schemas"]["Delivery"][];
         };
-        /** Timeline */
+        /**
+         * Timeline
+         * @description The runs of a job in time, in buckets of `width_s`.
+         */
         Timeline: {
             /** Job Id */
             job_id: string;
@@ -9072,7 +9155,10 @@ export interface components {
              */
             zone: string;
         };
-        /** Token */
+        /**
+         * Token
+         * @description A token without its secret. `once`: it only enrols, one time.
+         */
         Token: {
             /** Agent Id */
             agent_id?: string | null;

@@ -208,7 +208,7 @@ def summarise_runs(
     used = tuple(good[repetition.index] for repetition in selection.used)
     judged = used if searched is not None else tuple(good.values())
     figures, missing = _load_estimates(used, job.load.slo)
-    unanswered = () if searched is not None else _unanswered(repetitions, runs)
+    unanswered = () if searched is not None else _select_unanswered(repetitions, runs)
     figures |= _error_estimate((*judged, *unanswered)) | (searched.figures if searched is not None else EstimateSet())
     figures |= reported_figures(result.reported) | _hit_shares(selection.used)
     figures |= use_estimates(selection.used, service_cores)
@@ -233,7 +233,7 @@ def summarise_runs(
     )  # fmt: skip
 
 
-def _unanswered(repetitions: Sequence[Repetition], runs: Mapping[int, Requests]) -> tuple[Requests, ...]:
+def _select_unanswered(repetitions: Sequence[Repetition], runs: Mapping[int, Requests]) -> tuple[Requests, ...]:
     """Return the runs that failed because not one request succeeded: they have no latency, but all their failures."""
     return tuple(
         runs[one.index]

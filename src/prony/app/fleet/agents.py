@@ -13,6 +13,7 @@ from prony.app.fleet.alarm_engine import AlarmEngine, agent_found, agent_lost
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState, KnownAgent
 from prony.app.fleet.transitions import Transitions
+from prony.dispatch.liveness import quiet_after_s
 from prony.errors import AccessError, ConflictError
 from prony.model.access import Principal, Role
 from prony.model.agent import (
@@ -35,8 +36,6 @@ from prony.store.writer import Transaction
 
 _DRAINED = "drained by"
 _SILENT = frozenset({AgentState.LOST, AgentState.STOPPED})
-# An agent that waits speaks once in a lease's life; one that is silent for two is not read any more.
-_HEARD_LIVES = 2
 
 
 class Agents:
@@ -196,7 +195,7 @@ class Agents:
 
     def scrape_targets(self) -> tuple[ScrapeTarget, ...]:
         """Return the agents that serve metrics and were heard lately, from memory."""
-        since_s = self._context.now() - _HEARD_LIVES * self._context.settings.ttl_s
+        since_s = self._context.now() - quiet_after_s(self._context.settings.ttl_s)
         seen = self._state.seen  # an agent that speaks to another server of this database is not in it
         found = []
         for known_agent in list(self._state.agents.values()):

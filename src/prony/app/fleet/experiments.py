@@ -82,7 +82,7 @@ class Experiments:
             rerun_of=rerun_of,
         )
         if earlier is not None:
-            made = await self._context.readers.in_thread(made.noted_as(earlier).pinned, self._context.store)
+            made = await self._context.readers.in_thread(made.noted_as(earlier).with_pinned_images, self._context.store)
         await self._context.readers.in_thread(check_scripts, made.jobs, self._context.store.home)
         return made
 

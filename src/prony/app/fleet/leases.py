@@ -18,7 +18,7 @@ from prony.app.fleet.gangs import Gangs
 from prony.app.fleet.live_series import LiveSeries
 from prony.app.fleet.state import FleetState, HeldLease, KnownAgent, PendingLot
 from prony.app.fleet.transitions import Transitions
-from prony.dispatch.outcomes import LONGEST_PAUSE_S
+from prony.dispatch.outcomes import LONGEST_PAUSE_S, MOST_LENDS, is_unreadable
 from prony.errors import NotFoundError
 from prony.model.access import Principal
 from prony.model.job import Job
@@ -34,8 +34,6 @@ from prony.store.result_tar import disk_told
 from prony.store.writer import Operation, Transaction
 
 _LONGEST_LOG = 64 * 2**20
-# Answers get lost one at a time. An agent that asks once more after so many never heard of the job cannot read it.
-_MOST_LENDS = 5
 
 
 # A lot, its generation, whether nobody else could run it, and who would be lent it together, where several are wanted.
@@ -167,7 +165,7 @@ class Leases:
         if occupying.agent_id != known_agent.id or occupying.lease_id in holding:
             return Claimed(None, held_of(occupying), ())
         # It was lent and the answer never arrived: lent again.
-        if self._state.repeats[occupying.lease_id] + 1 >= _MOST_LENDS:
+        if is_unreadable(self._state.repeats[occupying.lease_id] + 1):
             reason = _describe_unread(known_agent)
             self._transitions.put_back(transaction, occupying.lease_id, "lost", reason, counts=True)
             return Claimed(None, None, ())
@@ -323,7 +321,7 @@ class Leases:
 def _describe_unread(known_agent: KnownAgent) -> str:
     version = known_agent.capabilities.version or "an unknown version"
     return (
-        f"agent {known_agent.id} was given this job {_MOST_LENDS} times and never began it; its Prony ({version}) may "
+        f"agent {known_agent.id} was given this job {MOST_LENDS} times and never began it; its Prony ({version}) may "
         f"be older than the server's ({__version__}): upgrade Prony there and restart the agent"
     )
 

@@ -18,6 +18,7 @@ from prony.app.fleet.gang_results import GangResults
 from prony.app.fleet.leases import held_of
 from prony.app.fleet.state import FleetState
 from prony.app.fleet.transitions import Transitions
+from prony.dispatch.liveness import Pulse, forgive_gap, has_moved, is_silent, lost_after_s, take_pulse
 from prony.errors import NotFoundError, PronyError
 from prony.model.agent import AgentState
 from prony.model.queue import Lot
@@ -27,7 +28,7 @@ from prony.store import lot_rows, parts, queue
 from prony.store.database import Connection, Row
 from prony.store.writer import Transaction
 
-_LOST_AFTER = 3  # times the life of a lease
+_MAY_BE_LOST = (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL)
 
 
 class Liveness:
@@ -47,8 +48,8 @@ class Liveness:
         self._transitions = transitions
         self._gang_results = gang_results
         self._judged = 0.0  # when leases were last looked at
-        self._beats: dict[str, tuple[int, float]] = {}  # lease -> its beat, and when it moved
-        self._agent_beats: dict[str, tuple[int, float]] = {}
+        self._lease_pulses: dict[str, Pulse] = {}
+        self._agent_pulses: dict[str, Pulse] = {}
         self._reconciled = -math.inf
 
     def start(self) -> None:
@@ -58,9 +59,8 @@ class Liveness:
     def _forgive(self, now: float) -> None:
         """Count for nobody the time in which we did not look: we were asleep, or the database was away or slow."""
         gap, self._judged = now - self._judged, now
-        if gap > 3 * self._context.settings.sweep_s:
-            self._beats = {key: (beat, at + gap) for key, (beat, at) in self._beats.items()}
-            self._agent_beats = {key: (beat, at + gap) for key, (beat, at) in self._agent_beats.items()}
+        self._lease_pulses = forgive_gap(self._lease_pulses, gap, self._context.settings.sweep_s)
+        self._agent_pulses = forgive_gap(self._agent_pulses, gap, self._context.settings.sweep_s)
 
     async def note_signs(self, since: float) -> None:
         """Write the signs of life since then down, where the other servers see them."""
@@ -89,16 +89,13 @@ class Liveness:
         self._forgive(now)
         self._state.see_leases(held_of(row) for row in rows)
         self._state.unwanted = {row.lease_id for row in rows if row.cancel_asked} | (self._state.unwanted - unwanted)
-        late = []
-        beats: dict[str, tuple[int, float]] = {}
-        for row in rows:
-            beat, at = self._beats.get(row.lease_id, (None, now))
-            at = now if beat != row.beat else at
-            at = max(at, self._state.renewed.get(row.lease_id, at))
-            beats[row.lease_id] = (row.beat, at)
-            if now - at > self._context.settings.ttl_s:
-                late.append(row)
-        self._beats = beats
+        before, renewed = self._lease_pulses, self._state.renewed
+        self._lease_pulses = pulses = {
+            row.lease_id: take_pulse(before.get(row.lease_id), row.beat, now=now, heard_at=renewed.get(row.lease_id))
+            for row in rows
+        }
+        ttl_s = self._context.settings.ttl_s
+        late = [row for row in rows if is_silent(pulses[row.lease_id], now, ttl_s)]
         self._state.renewed = {
             lease_id: at for lease_id, at in self._state.renewed.items() if lease_id in self._state.held
         }
@@ -160,18 +157,15 @@ class Liveness:
 
     async def _lose_agents(self, rows: Sequence[Row[Any]]) -> None:
         """Call those lost or stopped that were silent for long, and those found that any server heard."""
-        now, patience = self._context.now(), _LOST_AFTER * self._context.settings.ttl_s
-        seen: dict[str, tuple[int, float]] = {}
+        now, patience = self._context.now(), lost_after_s(self._context.settings.ttl_s)
+        pulses: dict[str, Pulse] = {}
         for row in rows:
-            beat, at = self._agent_beats.get(row.id, (None, now))
-            has_beaten = beat is not None and beat != row.beat
-            at = now if beat != row.beat else at
-            at = max(at, self._state.seen.get(row.id, at))
-            seen[row.id] = (row.beat, at)
+            before = self._agent_pulses.get(row.id)
+            pulses[row.id] = take_pulse(before, row.beat, now=now, heard_at=self._state.seen.get(row.id))
             if row.state in (AgentState.LOST, AgentState.STOPPED):
-                if has_beaten:
+                if has_moved(before, row.beat):
                     await self._agents.find(row.id)
-            elif now - at > patience and row.state in (AgentState.ACTIVE, AgentState.DRAINING, AgentState.DISK_FULL):
+            elif is_silent(pulses[row.id], now, patience) and row.state in _MAY_BE_LOST:
                 await self._agents.lose(row.id, f"it sent nothing for {patience:g} s")
-        self._agent_beats = seen
-        self._state.seen = {agent_id: at for agent_id, at in self._state.seen.items() if agent_id in seen}
+        self._agent_pulses = pulses
+        self._state.seen = {agent_id: at for agent_id, at in self._state.seen.items() if agent_id in pulses}

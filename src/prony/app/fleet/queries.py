@@ -121,7 +121,7 @@ class Queries:
                 running=listing.show_rows(connection, listing.running(connection, _MOST)),
                 recent=listing.show_rows(connection, rows),
                 changes=series.change_page(connection, limit=_MOST).items,
-                failed=_failed(connection, since),
+                failed=_list_failed(connection, since),
                 failed_gates=tuple(
                     FailedGates(experiment_id=row.id, name=row.name, ended_at=row.ended_at, text=row.gates_text or "")
                     for row in gates
@@ -135,13 +135,13 @@ class Queries:
         return await self._context.read(ask)
 
 
-def _failed(connection: Connection, since: datetime) -> tuple[FailedExperiment, ...]:
+def _list_failed(connection: Connection, since: datetime) -> tuple[FailedExperiment, ...]:
     return tuple(
         FailedExperiment(
             experiment_id=row.id, name=row.name, state=row.state, ended_at=row.ended_at,
             text=listing.first_failure_text(connection, row.id) or _UNTOLD,
         )
-        for row in listing.failed(connection, since, _MOST)
+        for row in listing.list_failed(connection, since, _MOST)
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ class Results:
             self._store_check = self._context.begin(asyncio.to_thread(results.check_store, self._context.store))
         return await asyncio.shield(self._store_check)
 
-    async def shown(self, experiment_id: str, *, verify: bool = False) -> ShownResults:
+    async def show(self, experiment_id: str, *, verify: bool = False) -> ShownResults:
         """Return every result of an experiment, with what a page needs to show results of their kinds."""
 
         def show() -> ShownResults:

@@ -76,7 +76,7 @@ class SubmissionPlan:
         noted = {"dialect": earlier.dialect, "notes": earlier.notes}
         return replace(self, experiment=self.experiment.model_copy(update=noted))
 
-    def pinned(self, store: Store) -> SubmissionPlan:
+    def with_pinned_images(self, store: Store) -> SubmissionPlan:
         """Return it with the images that the earlier run had, where this is a rerun."""
         experiment, jobs = pin_images(store, self.experiment, self.jobs)
         return replace(self, experiment=experiment, jobs=tuple(jobs))

@@ -7,7 +7,7 @@ from typing import Any
 from prony.app.fleet.alarm_engine import AlarmEngine, experiment_ended
 from prony.app.fleet.context import FleetContext
 from prony.app.fleet.state import FleetState, own_device_key
-from prony.dispatch.outcomes import after_loss, pause_s
+from prony.dispatch.outcomes import after_loss, after_part, pause_s
 from prony.errors import NotFoundError
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState
@@ -146,7 +146,7 @@ class Transitions:
         """Note how one member of a gang ended. One that did not come to its end ends the others; the last one ends
         the job."""
         connection, now = transaction.connection, self._context.clock.now()
-        state = JobState.COMPLETE if attempt_state == "complete" else JobState.FAILED
+        state = after_part(attempt_state)
         lease_id = row.lease_id
         queue.end_attempt(connection, lease_id, attempt_state, at=now, reason=reason)
         queue.end(connection, row.number, state, at=now, reason=reason)

@@ -35,7 +35,7 @@ def _nvml_card(library: Any, handle: Any) -> GpuFields:
     memory, capability, pci = ask("GetMemoryInfo"), ask("GetCudaComputeCapability"), ask("GetPciInfo")
     ecc, mig, limit = ask("GetEccMode"), ask("GetMigMode"), ask("GetEnforcedPowerLimit")
     cuda = ask_library(library.nvmlSystemGetCudaDriverVersion_v2)
-    return _known({
+    return _drop_unknown({
         "name": _text(ask("GetName")),
         "uuid": _text(ask("GetUUID")),
         "pci": None if pci is None else _text(pci.busId),
@@ -78,7 +78,7 @@ def _count(listed: Any) -> int | None:
     return len(listed) if listed else None
 
 
-def _known(fields: Mapping[str, FactValue | None]) -> GpuFields:
+def _drop_unknown(fields: Mapping[str, FactValue | None]) -> GpuFields:
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -133,7 +133,7 @@ _TEXTS = frozenset({"name", "uuid", "architecture", "virtualization"})
 def parse_smi(text: str) -> tuple[GpuFields, ...]:
     """Return each card of nvidia-smi's XML, of whichever version; what it does not know is left out."""
     root = ElementTree.fromstring(text)
-    shared = _known({"driver": _first(root, ("driver_version",)), "cuda": _first(root, ("cuda_version",))})
+    shared = _drop_unknown({"driver": _first(root, ("driver_version",)), "cuda": _first(root, ("cuda_version",))})
     return tuple(_smi_card(one, shared) for one in root.iter("gpu"))
 
 
@@ -142,7 +142,7 @@ def _smi_card(card: ElementTree.Element, shared: GpuFields) -> GpuFields:
     values = {name: _value(name, text) for name, text in told.items() if text is not None}
     slices = len(card.findall("mig_devices/mig_device"))
     pci = card.get("id") or _first(card, ("pci/pci_bus_id",))
-    return _known({**values, **shared, "pci": pci, "mig_slices": slices or None})
+    return _drop_unknown({**values, **shared, "pci": pci, "mig_slices": slices or None})
 
 
 def _first(place: ElementTree.Element, paths: Iterable[str]) -> str | None:

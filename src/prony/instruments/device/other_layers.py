@@ -65,7 +65,7 @@ def _amd_card(library: Any, handle: Any) -> GpuFields:
     driver: Mapping[str, Any] = ask("gpu_driver_info") or {}
     cap: Mapping[str, Any] = ask("power_cap_info") or {}
     limit = cap.get("power_cap")
-    return _known({
+    return _drop_unknown({
         "name": asic.get("market_name"), "vendor": "amd", "uuid": ask("gpu_device_uuid"), "pci": ask("gpu_device_bdf"),
         "compute_capability": asic.get("target_graphics_version"), "multiprocessors": asic.get("num_compute_units"),
         "memory_mib": memory.get("vram_size"), "memory_bus_bits": memory.get("vram_bit_width"),
@@ -93,7 +93,7 @@ def parse_xpu_smi(text: str) -> tuple[GpuFields, ...]:
     """Return each card of what `xpu-smi discovery -j` prints."""
     listed = json.loads(text).get("device_list", [])
     return tuple(
-        _known(
+        _drop_unknown(
             {
                 "name": one.get("device_name"),
                 "vendor": "intel",
@@ -111,11 +111,13 @@ def ask_apple() -> LayerAnswer:
     from prony.instruments.device.apple import read_hardware
 
     cards = tuple(
-        _known({"name": gpu.name, "vendor": gpu.vendor, "memory_mib": gpu.memory_mib, "metal": gpu.compute_capability})
+        _drop_unknown(
+            {"name": gpu.name, "vendor": gpu.vendor, "memory_mib": gpu.memory_mib, "metal": gpu.compute_capability}
+        )
         for gpu in read_hardware().gpus
     )
     return LayerAnswer(layer=APPLE, state="asked", cards=cards, note=UNTRIED if cards else "it lists no GPU")
 
 
-def _known(fields: Mapping[str, Any]) -> GpuFields:
+def _drop_unknown(fields: Mapping[str, Any]) -> GpuFields:
     return {name: value for name, value in fields.items() if value is not None and value not in ("", "N/A")}

@@ -63,7 +63,7 @@ def check_predictions(evidence: LlmEvidence) -> Iterator[Reason]:
 _RULES: tuple[Rule, ...] = (
     rules.nothing_measured, rules.check_contamination, rules.check_watch, rules.check_counters, check_canary,
     rules.failed_repetitions, rules.partial_result, rules.few_runs, rules.wide_interval, rules.check_throttling,
-    rules.until_reached, rules.blind,
+    rules.missing_intervals, rules.until_reached, rules.blind,
 )  # fmt: skip
 
 

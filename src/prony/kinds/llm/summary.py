@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prony.analyse.canaries import canary_medians
-from prony.analyse.estimates import EstimateSet, sensitivity_of, single_estimates
+from prony.analyse.estimates import EstimateSet, percentile_estimate, sensitivity_of, single_estimates
 from prony.analyse.peaks import find_peak
 from prony.analyse.per_run_metrics import energy_j, on_cpu, on_own_card, power_w
+from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.quality import add_task_scores
-from prony.analyse.runs import MeasuredRun
+from prony.analyse.runs import PERCENTILES, MeasuredRun
 from prony.analyse.selection import check_result_of_job, select
 from prony.kinds.llm.rules import LlmEvidence, judge_llm
 from prony.kinds.llm.schema import LlmWorkload
@@ -28,14 +29,14 @@ from prony.model.result import Repetition, Result
 from prony.ports.find_task import find_task
 from prony.ports.workload import Summarise
 from prony.stats.intervals import mean_interval
-from prony.stats.quantiles import Array, quantile
+from prony.stats.quantiles import Array, least_count, median_unbiased
 
 if TYPE_CHECKING:
     import polars as pl
 
 _MIB = 2**20
-# Gaps of a run from which its percentiles are taken, and how many it must have for each.
-_GAPS = (("p50", 0.5, 1), ("p99", 0.99, 100))
+# Percentiles of the gaps, each with how many gaps a run must have for it.
+_GAPS = {"p50": 1, "p99": least_count(PERCENTILES["p99"])}
 
 
 def summarise_llm(
@@ -57,7 +58,7 @@ def summarise_llm(
     runs = tuple(MeasuredRun.of_whole(one) for one in selection.used)
     evidence = LlmEvidence(
         job, result, selection, runs, figures.estimates.get(headline or ""), environment,
-        estimates=figures.estimates, headlines=figures.runs.get(headline or "", ()),
+        refused=figures.refused, estimates=figures.estimates, headlines=figures.runs.get(headline or "", ()),
     )  # fmt: skip
     names = {key_of(key).metric for key in figures.estimates}
     return Summary(
@@ -110,13 +111,12 @@ def _figures(by_run: Sequence[dict[str, float]], *, is_stopped: bool) -> Estimat
 def _gap_figures(times: Sequence[TokenTimes]) -> EstimateSet:
     """Return percentiles of the gaps between tokens: each run's own, and the median of them over runs."""
     found = EstimateSet()
-    gaps = [np.sort(one.gaps_ms) for one in times]
-    for name, share, needed in _GAPS:
-        if not gaps or min(one.size for one in gaps) < needed:
-            continue
-        of_runs = single_estimates("itl_ms", [quantile(one, share) for one in gaps], "runs", full=False, unit="ms")
-        key = key_text("itl_ms", name)
-        found |= EstimateSet.one(key, of_runs.estimates["itl_ms.p50"], of_runs.runs["itl_ms.p50"])
+    gaps = [RunSamples(one.gaps_ms, np.sort(one.gaps_ms)) for one in times]
+    fewest = min((one.ordered.size for one in gaps), default=0)
+    for name in (name for name, needed in _GAPS.items() if fewest >= needed):
+        of_runs = PercentileOfRuns(name, gaps)
+        estimate, refusal = percentile_estimate(of_runs, LLM_METRICS["itl_ms"].unit)
+        found |= EstimateSet.one(key_text("itl_ms", name), estimate, of_runs.numbers.tolist(), refusal)
     return found
 
 
@@ -168,9 +168,9 @@ def _quality(samples: pl.DataFrame) -> EstimateSet:
     for name, key in (("kl", "kl_nat.mean"), ("top1", "top1_agreement.mean")):
         if name in values:
             found |= _of_positions(key, values[name])
-    if "kl" in values:
-        p99 = quantile(np.sort(values["kl"]), 0.99)
-        method, count = "99th percentile over positions; no interval", values["kl"].size
+    if "kl" in values and (count := values["kl"].size) >= least_count(PERCENTILES["p99"]):
+        p99 = median_unbiased(np.sort(values["kl"]), PERCENTILES["p99"])
+        method = f"99th percentile of {count} positions; no interval"
         known = Estimate(value=p99, unit="nat", count=count, level="sample", method=method)
         found |= EstimateSet.one("kl_nat.p99", known, [p99])
     if "nll" in values:

@@ -125,21 +125,21 @@ def _series_of(cut: Seconds, repetition: int, summary: Summary) -> LoadRunSeries
         repetition=repetition,
         is_used=repetition in summary.used,
         excluded=summary.excluded.get(repetition, ""),
-        at_s=_listed(cut.at_s + widths_s, kept),
-        rate_per_s=_listed((cut.succeeded + cut.failed) / widths_s, kept),
-        failed_per_s=_listed(cut.failed / widths_s, kept),
-        in_flight=_listed(cut.in_flight * width_s / widths_s, kept),
+        at_s=_round_values(cut.at_s + widths_s, kept),
+        rate_per_s=_round_values((cut.succeeded + cut.failed) / widths_s, kept),
+        failed_per_s=_round_values(cut.failed / widths_s, kept),
+        in_flight=_round_values(cut.in_flight * width_s / widths_s, kept),
         p50_ms=_listed_known(cut.p50_ms, kept),
         p99_ms=_listed_known(cut.p99_ms, kept),
     )
 
 
-def _listed(values: Array, kept: slice) -> tuple[float, ...]:
+def _round_values(values: Array, kept: slice) -> tuple[float, ...]:
     return tuple(np.round(values[kept], 4).tolist())
 
 
 def _listed_known(values: Array, kept: slice) -> tuple[float | None, ...]:
-    return tuple(value if math.isfinite(value) else None for value in _listed(values, kept))
+    return tuple(value if math.isfinite(value) else None for value in _round_values(values, kept))
 
 
 PART = ServiceSummary()

@@ -85,7 +85,7 @@ class Generate(_Lines):
     """POST /api/generate."""
 
     def __init__(self, options: MockOptions) -> None:
-        super().__init__(options, _generated)
+        super().__init__(options, _response)
 
 
 class MockOllamaChat(_Lines):
@@ -101,7 +101,7 @@ class MockOllamaChat(_Lines):
         return [_rest({"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": False})]
 
 
-def _generated(answer: str, thinking: str) -> dict[str, Any]:
+def _response(answer: str, thinking: str) -> dict[str, Any]:
     return {"response": answer, "thinking": thinking} if thinking else {"response": answer}
 
 

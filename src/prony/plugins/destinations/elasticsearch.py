@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from prony.errors import InputError, TransportError
 from prony.model.estimate import headline_of, verdict_on
 from prony.model.experiment import Experiment
-from prony.plugins.destinations.web_api import PASSING_STATUS, WebApi, check_url
+from prony.plugins.destinations.web_api import PASSING_STATUS, WebApi, check_destination_url
 from prony.ports.destination import ExportedJob
 from prony.ports.metric_titles import metric_title
 
@@ -24,7 +24,7 @@ class Elasticsearch:
     """Three indices: `prony-jobs`, `prony-numbers`, `prony-logs`. A path in the address replaces `prony`."""
 
     def __init__(self, url: str) -> None:
-        path = urlsplit(check_url(url, "Elasticsearch")).path.strip("/")
+        path = urlsplit(check_destination_url(url, "Elasticsearch")).path.strip("/")
         self._prefix = path.rpartition("/")[2] or _PREFIX
         if self._prefix != self._prefix.lower():
             raise InputError(f"{self._prefix!r} cannot be the name of an index", hint="use small letters")

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from prony.model.experiment import Experiment
 from prony.model.result import ResultState
-from prony.plugins.destinations.web_api import WebApi, check_url
+from prony.plugins.destinations.web_api import WebApi, check_destination_url
 from prony.ports.destination import ExportedJob
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class Mlflow:
     """Recipes become experiments, jobs become runs. A job that was sent before keeps its run."""
 
     def __init__(self, url: str) -> None:
-        self._url = check_url(url, "MLflow")
+        self._url = check_destination_url(url, "MLflow")
 
     def send(self, experiment: Experiment, jobs: Iterable[ExportedJob]) -> str:
         with WebApi(self._url, "MLflow", key_scheme="Bearer") as api:

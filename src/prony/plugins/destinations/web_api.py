@@ -21,7 +21,7 @@ class WebApi:
     """Open it as a block. A user alone before the host is an API key of the scheme `key_scheme`."""
 
     def __init__(self, url: str, title: str, *, key_scheme: str) -> None:
-        parts = urlsplit(check_url(url, title))
+        parts = urlsplit(check_destination_url(url, title))
         self.title = title
         self.base = _without_user(url).rstrip("/")
         user, password = unquote(parts.username or ""), parts.password
@@ -58,7 +58,7 @@ class WebApi:
         raise InputError(said, hint="check the address and the version of the program there")
 
 
-def check_url(url: str, title: str) -> str:
+def check_destination_url(url: str, title: str) -> str:
     """Return a URL that has all that it needs.
 
     Raises:

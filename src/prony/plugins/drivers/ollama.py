@@ -10,8 +10,9 @@ from prony.model.base import Noun
 from prony.plugins.drivers.answer import Answer, Counts, Said, complaint, digest_refusal, parse_object, read_count
 from prony.plugins.drivers.http.probe import ask_json, only_model, whose
 from prony.plugins.drivers.openai.chunks import said_in
-from prony.plugins.drivers.prompt_requests import Call, build_requests, counting, plain, require_prompts
+from prony.plugins.drivers.prompt_requests import Call, build_requests, counting, require_prompts
 from prony.ports.driver import Cause, Digest, Endpoint, Prepared, Prompt, Reply, Request, Wants
+from prony.ports.llm import join_messages
 
 
 class OllamaOptions(Noun):
@@ -84,7 +85,7 @@ def _body(prompt: Prompt, model: str, options: OllamaOptions) -> dict[str, Any]:
     if options.api == "chat":
         body["messages"] = [dict(message) for message in prompt.messages]
     else:
-        body["prompt"] = plain(prompt)
+        body["prompt"] = join_messages(prompt.messages)
     # Ollama has no way to go on past the end of an answer: a limit is all that can be asked for.
     limit = {} if prompt.max_tokens is None else {"num_predict": prompt.max_tokens}
     if limit or options.parameters:

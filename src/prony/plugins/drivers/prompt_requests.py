@@ -12,6 +12,7 @@ from prony.plugins.drivers.answer import Asked, Counts
 from prony.plugins.drivers.http.probe import HttpVersion, check_version, request_to, wire_of
 from prony.plugins.tokenizer import tokenizer_at
 from prony.ports.driver import Keeps, Prepared, Prompt, Request, Wants
+from prony.ports.llm import join_messages
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ def build_requests(wants: Wants, call: Call, body_of: Callable[[Prompt], Mapping
             after=after,
             expected=prompt.expected,
             about=Asked(
-                call.streamed, prompt.input_tokens, text_bytes=len(plain(prompt).encode()) if prompt.window else 0
+                call.streamed,
+                prompt.input_tokens,
+                text_bytes=len(join_messages(prompt.messages).encode()) if prompt.window else 0,
             ),
             salts=prompt.salts,
         )
@@ -61,11 +64,6 @@ def _previous_turns(prompts: Sequence[Prompt]) -> list[int | None]:
         if prompt.session is not None:
             last[prompt.session] = index
     return before
-
-
-def plain(prompt: Prompt) -> str:
-    """Return a prompt as one text: no template is known here, so messages are only put below each other."""
-    return "\n\n".join(message["content"] for message in prompt.messages)
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:

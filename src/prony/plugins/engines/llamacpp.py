@@ -449,7 +449,7 @@ class Llamacpp:
         return version("xllamacpp")
 
     def probe(self) -> EngineInfo:
-        library = self._begun()
+        library = self._begin_library()
         library.context_parameters()
         units = [Unit("cpu", "llama.cpp on the CPU", ("default",))]
         if library.loaded.llama_supports_gpu_offload():
@@ -460,7 +460,7 @@ class Llamacpp:
         raise refuse_as_model(self.name)
 
     def load_llm(self, path: str, options: LlmOptions) -> LlamaSession:
-        library = self._begun()
+        library = self._begin_library()
         known = ("cpu", "gpu") if library.loaded.llama_supports_gpu_offload() else ("cpu",)
         if options.unit not in known:
             raise CapacityError(
@@ -478,7 +478,7 @@ class Llamacpp:
             raise InputError(f"llamacpp has no option {name!r}", hint=hint)
         return LlamaSession(library, path, options)
 
-    def _begun(self) -> _Library:
+    def _begin_library(self) -> _Library:
         if self._library is None:
             self.preload()
         if self._library is None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from prony.errors import CapacityError, InputError, NotFoundError, PronyError, SutError
 from prony.plugins.engines.cuda_cards import find_cuda_card, list_cuda_cards
 from prony.plugins.engines.onnxruntime_providers import CPU, ProviderUnit, apply_options, coverage, units_of
-from prony.plugins.engines.tensors import complete_inputs, flatten_output, from_memory, of_weights, plain
+from prony.plugins.engines.tensors import complete_inputs, flatten_output, from_memory, of_weights, plain_array
 from prony.ports.engine import (
     Array,
     Effect,
@@ -390,4 +390,4 @@ def _on_host(value: Any) -> Array:
     dtype = value.data_type().removeprefix("tensor(").removesuffix(")")
     if dtype in CARRIERS:
         return from_memory(value.data_ptr(), value.tensor_size_in_bytes(), dtype, tuple(value.shape()))
-    return plain(value.numpy())
+    return plain_array(value.numpy())

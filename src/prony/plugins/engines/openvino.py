@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from prony.errors import CapacityError, InputError, NotFoundError, SutError
-from prony.plugins.engines.tensors import WORDS, complete_inputs, format_shares, of_weights, plain
+from prony.plugins.engines.tensors import WORDS, complete_inputs, format_shares, of_weights, plain_array
 from prony.ports.engine import UNKNOWN_RANK, Array, Effect, EngineInfo, LoadOptions, TensorSpec, Unit
 from prony.ports.llm import LlmOptions
 from prony.ports.unit_names import unit_aliases
@@ -268,7 +268,7 @@ def describe_compiled(compiled: Any) -> Effect:
 def _tensor(array: Array, dtype: str) -> Any:
     openvino = import_openvino()
     if dtype == "str":
-        return openvino.Tensor(plain(array))
+        return openvino.Tensor(plain_array(array))
     if dtype in CARRIERS:
         kind = next(short for short, name in _DTYPES.items() if name == dtype)
         return openvino.Tensor(array, list(array.shape), getattr(openvino.Type, kind))
@@ -278,7 +278,7 @@ def _tensor(array: Array, dtype: str) -> Any:
 def _array(tensor: Any) -> Array:
     kind = tensor.element_type.get_type_name()
     if kind == "string":
-        return plain(tensor.str_data)
+        return plain_array(tensor.str_data)
     if kind == "bf16":
         return from_bfloat16(np.asarray(tensor.data).view(np.uint16))
     return np.array(tensor.data)

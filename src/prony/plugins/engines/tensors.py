@@ -18,16 +18,18 @@ from prony.runner.onnx_file import OnnxGraph, value_bounds
 def flatten_output(name: str, value: Any) -> dict[str, Array]:
     """Return one output as arrays: a list becomes one each, a list of dictionaries a table with sorted columns."""
     if isinstance(value, Mapping):
-        return {f"{name}[{key}]": plain(item) for key, item in sorted(value.items(), key=lambda item: str(item[0]))}
+        return {
+            f"{name}[{key}]": plain_array(item) for key, item in sorted(value.items(), key=lambda item: str(item[0]))
+        }
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
         columns = sorted(value[0], key=str)
         return {name: np.asarray([[row[column] for column in columns] for row in value])}
     if isinstance(value, (list, tuple)):
-        return {f"{name}[{index}]": plain(item) for index, item in enumerate(value)}
-    return {name: plain(value)}
+        return {f"{name}[{index}]": plain_array(item) for index, item in enumerate(value)}
+    return {name: plain_array(value)}
 
 
-def plain(value: Any) -> Array:
+def plain_array(value: Any) -> Array:
     """Return an array that can be saved without pickling: text is numpy's own type for it."""
     array = np.asarray(value)
     return array.astype(np.str_) if array.dtype.kind == "O" else array

@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from prony.errors import InputError, TransportError
+from prony.model.loopback import is_loopback
 
 _INSTANCE = "http://169.254.169.254"
 _CONTAINER = "http://169.254.170.2"
-# Where keys may be asked for without encryption: the machine itself, and the addresses of ECS and EKS on it.
-_PLAIN_HOSTS = ("localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")
+# Where keys may be asked for without encryption, beside the machine itself: the addresses of ECS and EKS on it.
+_PLAIN_HOSTS = ("169.254.170.2", "169.254.170.23", "fd00:ec2::23")
 _INSTANCE_S, _CONTAINER_S = 1.0, 5.0  # off the cloud nobody answers, and every fetch without keys would wait
 _LARGEST_BYTES = 100_000
 _HINT = "give this container or instance a role that may read the bucket, or set AWS_PROFILE or AWS_ACCESS_KEY_ID"
@@ -62,7 +63,9 @@ def _container_address(environment: Mapping[str, str]) -> str:
         return _CONTAINER + relative
     full = environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", "")
     parts = urlsplit(full)
-    if full and parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _PLAIN_HOSTS):
+    host = parts.hostname or ""
+    may_be_plain = parts.scheme == "http" and (is_loopback(host) or host in _PLAIN_HOSTS)
+    if full and parts.scheme != "https" and not may_be_plain:
         raise InputError(
             f"AWS_CONTAINER_CREDENTIALS_FULL_URI is {full}, where keys would travel unencrypted",
             hint="use https, or an address of this machine",

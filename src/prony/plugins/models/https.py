@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from prony.plugins.models.fetching import NetworkSource
-from prony.plugins.models.transfer import check_url, download
+from prony.plugins.models.transfer import check_download_url, download
 from prony.ports.models import FetchOptions, ModelFiles, Progress
 
 
@@ -15,5 +15,5 @@ class HttpsSource(NetworkSource):
     scheme: ClassVar[str] = "https"
 
     def fetch(self, reference: str, options: FetchOptions, progress: Progress) -> ModelFiles:
-        check_url(reference, may_be_plain=options.may_be_plain or options.policy.private_plain)
+        check_download_url(reference, may_be_plain=options.may_be_plain or options.policy.private_plain)
         return self.begin(download, options, progress).files(reference)

@@ -72,7 +72,7 @@ class Validators:
         return {name: value for name, value in headers.items() if value}
 
 
-def check_url(url: str, *, may_be_plain: bool = False) -> None:
+def check_download_url(url: str, *, may_be_plain: bool = False) -> None:
     """Refuse all but https, and http to this very machine or where it may be plain."""
     import httpx
 
@@ -173,7 +173,7 @@ def _answer(url: str, headers: dict[str, str], limits: TransferLimits) -> Iterat
 
     try:
         for _ in range(_REDIRECTS + 1):
-            check_url(url, may_be_plain=limits.may_be_plain or limits.is_plain_within)
+            check_download_url(url, may_be_plain=limits.may_be_plain or limits.is_plain_within)
             asked = httpx.URL(url)
             with _send(asked, headers | dict(limits.headers(url)), limits) as response:
                 if not response.has_redirect_location:

@@ -24,7 +24,7 @@ class SilentError(SutError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     status: int
     body: bytes
     headers: Mapping[str, str]
@@ -45,14 +45,14 @@ def ask(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
     timeout_s: float = READY_S,
-) -> Answer:
+) -> HttpAnswer:
     """Ask once, on a connection of its own."""
     connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=timeout_s)
     try:
         connection.request(method, path, body=body, headers=dict(headers or {}))
         reply = connection.getresponse()
         told = {name.lower(): value for name, value in reply.getheaders()}
-        return Answer(reply.status, reply.read(), told)
+        return HttpAnswer(reply.status, reply.read(), told)
     except (OSError, http.client.HTTPException) as exc:
         raise SilentError(f"{path} does not answer: {exc or type(exc).__name__}") from exc
     finally:
@@ -70,7 +70,7 @@ def failure_at(endpoint: Endpoint, path: str) -> str | None:
     return f"{path} answered {answer.status} {answer.body[:200].decode(errors='replace')}".strip()
 
 
-def ask_json(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> Any:
+def find_json(endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None) -> Any:
     """Return the JSON document at a path, or None where there is none."""
     try:
         answer = ask(endpoint, path, headers=headers, timeout_s=SETTINGS_S)

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from prony.plugins.services.asking import ask_json, failure_at, pick_values
-from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.asking import failure_at, find_json, pick_values
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    installation_of,
+    lacking,
+    listen_address,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK
@@ -33,7 +40,7 @@ class Chroma:
         return installation_of(PROGRAMS, package="chromadb")
 
     def start(self, site: ServiceSite) -> Start:
-        words = ["run", "--host", bind(site), "--port", str(site.port), "--path", str(site.folder)]
+        words = ["run", "--host", listen_address(site), "--port", str(site.port), "--path", str(site.folder)]
         quiet = {"ANONYMIZED_TELEMETRY": "False"}
         return start_of(LaunchedServer(PROGRAMS, words, Endpoint(host=LOOPBACK, port=site.port), quiet), site)
 
@@ -41,8 +48,8 @@ class Chroma:
         return failure_at(endpoint, "/api/v2/heartbeat")
 
     def facts(self, endpoint: Endpoint, options: ChromaOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        version = ask_json(endpoint, "/api/v2/version")
+        version = find_json(endpoint, "/api/v2/version")
         limits = pick_values(
-            ask_json(endpoint, "/api/v2/pre-flight-checks"), "max_batch_size", "supports_base64_encoding"
+            find_json(endpoint, "/api/v2/pre-flight-checks"), "max_batch_size", "supports_base64_encoding"
         )
         return {**limits, **({"version": version} if isinstance(version, str) else {})}

@@ -142,7 +142,7 @@ def launch_text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def bind(site: ServiceSite) -> str:
+def listen_address(site: ServiceSite) -> str:
     """Return where a server is to listen: a container's loopback cannot be reached from outside, and other machines
     reach none."""
     return "0.0.0.0" if site.options.image or site.is_shared else LOOPBACK

@@ -10,16 +10,16 @@ from pydantic import Field
 
 from prony.errors import NotFoundError, about_key
 from prony.plugins.services import llamacpp_server
-from prony.plugins.services.asking import SilentError, ask, ask_json, pick_values
+from prony.plugins.services.asking import SilentError, ask, find_json, pick_values
 from prony.plugins.services.launch import (
     EnginePackage,
     LaunchedServer,
     ServiceOptions,
-    bind,
     find_engine_package,
     find_program,
     installation_of,
     lacking,
+    listen_address,
     start_of,
 )
 from prony.ports.driver import Endpoint
@@ -96,7 +96,7 @@ class Llamacpp:
             PROGRAMS,
             [
                 *(() if library is None else (llamacpp_server.__file__,)),
-                *("--model", str(model), "--host", bind(site), "--port", str(site.port), "--metrics"),
+                *("--model", str(model), "--host", listen_address(site), "--port", str(site.port), "--metrics"),
                 *(word for name, value in chosen.items() if value is not None for word in (name, str(value))),
             ],
             Endpoint(host=LOOPBACK, port=site.port),
@@ -115,7 +115,7 @@ class Llamacpp:
         return None if is_ok else f"/health answered {answer.status} {answer.body[:200].decode(errors='replace')}"
 
     def facts(self, endpoint: Endpoint, options: LlamacppOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        props = ask_json(endpoint, "/props")
+        props = find_json(endpoint, "/props")
         names = {
             "build_info": "version",
             "total_slots": "parallel",

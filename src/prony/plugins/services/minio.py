@@ -13,10 +13,10 @@ from prony.plugins.services.asking import ask, failure_at
 from prony.plugins.services.launch import (
     LaunchedServer,
     ServiceOptions,
-    bind,
     installation_of,
     lacking,
     launch_text,
+    listen_address,
     start_of,
 )
 from prony.plugins.services.signing import cannot_store
@@ -62,7 +62,7 @@ class Minio:
             "MINIO_PROMETHEUS_AUTH_TYPE": "public",
             "MINIO_UPDATE": "off",
         }
-        words = ["server", "--quiet", "--address", f"{bind(site)}:{site.port}", str(site.folder)]
+        words = ["server", "--quiet", "--address", f"{listen_address(site)}:{site.port}", str(site.folder)]
         endpoint = Endpoint(host=LOOPBACK, port=site.port, user=user, password=password)
         return start_of(LaunchedServer(PROGRAMS, words, endpoint, environment, metrics_path=_METRICS), site)
 

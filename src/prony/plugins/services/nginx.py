@@ -17,10 +17,10 @@ from prony.plugins.services.asking import SilentError, ask, failure_at
 from prony.plugins.services.launch import (
     LaunchedServer,
     ServiceOptions,
-    bind,
     installation_of,
     lacking,
     launch_text,
+    listen_address,
     start_of,
 )
 from prony.ports.driver import Endpoint
@@ -141,7 +141,7 @@ def _write_configuration(site: ServiceSite) -> str:
         workers=options.workers or "auto",
         connections=options.connections,
         settings="\n".join(f"    {name} {_directive(value)};" for name, value in options.config.items()),
-        bind=bind(site),
+        bind=listen_address(site),
         port=site.port,
         status=_STATUS,
         serves=_PROXIES.format(upstream=options.proxy) if options.proxy else root,

@@ -12,8 +12,15 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from prony.errors import NotFoundError, SutError
-from prony.plugins.services.asking import SilentError, ask, ask_json, failure_at, pick_values
-from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.asking import SilentError, ask, failure_at, find_json, pick_values
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    installation_of,
+    lacking,
+    listen_address,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK
@@ -55,7 +62,7 @@ class Ollama:
         models = _models_folder(options, site.base)
         self._loading, self._refused = None, ""
         environment = {
-            "OLLAMA_HOST": f"{bind(site)}:{site.port}",
+            "OLLAMA_HOST": f"{listen_address(site)}:{site.port}",
             "OLLAMA_MODELS": str(models if models.is_dir() else site.folder / "models"),
             "OLLAMA_NOPRUNE": "1",  # the models are the user's, and stay as they are
             "HOME": str(site.folder),  # it makes itself a key there
@@ -101,7 +108,7 @@ class Ollama:
             self._refused = answer.body[:500].decode(errors="replace") or str(answer.status)
 
     def facts(self, endpoint: Endpoint, options: OllamaOptions) -> Mapping[str, str]:
-        found = pick_values(ask_json(endpoint, "/api/version"), "version")
+        found = pick_values(find_json(endpoint, "/api/version"), "version")
         loaded = _find_in_list(endpoint, "/api/ps", options.model)
         names = {
             "name": "model",
@@ -122,7 +129,7 @@ def _models_folder(options: OllamaOptions, base: Path) -> Path:
 
 def _find_in_list(endpoint: Endpoint, path: str, model: str) -> Any:
     """Return what a list says of the model, None where it is not in it; a name without a tag is its latest."""
-    document = ask_json(endpoint, path)
+    document = find_json(endpoint, path)
     entries = document.get("models") if isinstance(document, dict) else None
     return next((entry for entry in entries or [] if _whole(model) in _names(entry)), None)
 

@@ -8,14 +8,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.model.workload import Scalar
-from prony.plugins.services.asking import ask_json, failure_at, pick_values
+from prony.plugins.services.asking import failure_at, find_json, pick_values
 from prony.plugins.services.launch import (
     LaunchedServer,
     ServiceOptions,
-    bind,
     installation_of,
     lacking,
     launch_text,
+    listen_address,
     start_of,
 )
 from prony.ports.driver import Endpoint
@@ -53,7 +53,7 @@ class Qdrant:
         settings: dict[str, Scalar] = {
             "telemetry_disabled": True,
             **options.config,
-            "service.host": bind(site),
+            "service.host": listen_address(site),
             "service.http_port": site.port,
             "service.grpc_port": free_ports(1)[0],
             "storage.storage_path": f"{site.folder}/storage",
@@ -72,7 +72,7 @@ class Qdrant:
 
     def facts(self, endpoint: Endpoint, options: QdrantOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         headers = {"api-key": endpoint.password} if endpoint.password else {}
-        found = pick_values(ask_json(endpoint, "/", headers), "version", "commit")
-        telemetry = ask_json(endpoint, "/telemetry?details_level=2", headers)
+        found = pick_values(find_json(endpoint, "/", headers), "version", "commit")
+        telemetry = find_json(endpoint, "/telemetry?details_level=2", headers)
         system = pick_values(telemetry, "result.app.system.cores", "result.app.system.cpu_flags", "result.app.features")
         return found | {name.rpartition(".")[2]: value for name, value in system.items()}

@@ -13,7 +13,14 @@ from pydantic import Field
 from prony.errors import SutError
 from prony.model.workload import Scalar
 from prony.plugins.services.asking import READY_S, SETTINGS_S
-from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    installation_of,
+    lacking,
+    listen_address,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK
@@ -50,7 +57,7 @@ class Redis:
 
     def start(self, site: ServiceSite) -> Start:
         options: RedisOptions = site.options
-        place: dict[str, Scalar] = {"bind": bind(site), "port": site.port, "dir": str(site.folder)}
+        place: dict[str, Scalar] = {"bind": listen_address(site), "port": site.port, "dir": str(site.folder)}
         # Whoever is on the same network could use it else.
         guard: dict[str, Scalar] = {"requirepass": secrets.token_hex(16)} if site.is_shared else {}
         wanted = {**_DEFAULTS, **guard, **options.config, **place, "daemonize": False, "logfile": ""}

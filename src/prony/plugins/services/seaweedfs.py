@@ -8,8 +8,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from prony.plugins.services.asking import ask_json, pick_values
-from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.asking import find_json, pick_values
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    installation_of,
+    lacking,
+    listen_address,
+    start_of,
+)
 from prony.plugins.services.signing import cannot_store
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
@@ -50,7 +57,14 @@ class Seaweedfs:
         ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)) | {"s3.port": site.port}
         places = [f"-{name}={port}" for name, port in ports.items()]
         sizes = [f"-master.volumeSizeLimitMB={options.volume_size_mib}", f"-volume.max={options.volumes}"]
-        words = ["server", f"-ip={LOOPBACK}", f"-ip.bind={bind(site)}", f"-dir={site.folder}", "-filer", "-s3"]
+        words = [
+            "server",
+            f"-ip={LOOPBACK}",
+            f"-ip.bind={listen_address(site)}",
+            f"-dir={site.folder}",
+            "-filer",
+            "-s3",
+        ]
         user, password = secrets.token_hex(10), secrets.token_hex(20)
         self._master = Endpoint(host=LOOPBACK, port=ports["master.port"])
         server = LaunchedServer(
@@ -67,7 +81,7 @@ class Seaweedfs:
 
     def facts(self, endpoint: Endpoint, options: SeaweedOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         """A container shows its S3 port only, and tells nothing there."""
-        status = ask_json(self._master, "/dir/status")
+        status = find_json(self._master, "/dir/status")
         found = pick_values(status, "Version", "Topology.Max", "Topology.Free")
         names = {"Version": "version", "Topology.Max": "volumes_most", "Topology.Free": "volumes_free"}
         return {names[name]: value for name, value in found.items()}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from prony.errors import SutError
 from prony.plugins.s3_sign import Signer
-from prony.plugins.services.asking import READY_S, Answer, ask
+from prony.plugins.services.asking import READY_S, HttpAnswer, ask
 from prony.ports.driver import Endpoint
 
 _REGION = "us-east-1"
@@ -17,7 +17,7 @@ _WRITING_S = 30.0
 
 def ask_as_owner(
     endpoint: Endpoint, method: str, path: str, body: bytes = b"", *, timeout_s: float = READY_S
-) -> Answer:
+) -> HttpAnswer:
     """Ask as the owner of the store."""
     host = f"{endpoint.host}:{endpoint.port}"
     signer = Signer(endpoint.user, endpoint.password, _REGION, host, datetime.now(UTC))

@@ -11,13 +11,13 @@ from pydantic import Field
 
 import prony
 from prony.errors import NotFoundError, about_key
-from prony.plugins.services.asking import ask_json, failure_at, pick_values
+from prony.plugins.services.asking import failure_at, find_json, pick_values
 from prony.plugins.services.launch import (
     LaunchedServer,
     ServiceOptions,
-    bind,
     find_engine_package,
     lacking,
+    listen_address,
     require_program,
     start_of,
 )
@@ -83,8 +83,8 @@ class Transformers:
         model = _find_model(options, site.base)
         words = [
             str(_ENTRY), "--call", _SERVER, plugins.target(plugins.ENGINES, "transformers"), "--model", str(model),
-            "--name", options.model_name or model.stem, "--host", bind(site), "--port", str(site.port), "--unit",
-            options.unit, "--precision", options.precision, "--threads",
+            "--name", options.model_name or model.stem, "--host", listen_address(site), "--port", str(site.port),
+            "--unit", options.unit, "--precision", options.precision, "--threads",
             str(options.threads or len(os.sched_getaffinity(0))),
         ]  # fmt: skip
         server = LaunchedServer(
@@ -103,7 +103,7 @@ class Transformers:
         return failure_at(endpoint, "/health")
 
     def facts(self, endpoint: Endpoint, options: TransformersOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        document = ask_json(endpoint, "/v1/models")
+        document = find_json(endpoint, "/v1/models")
         listed = document.get("data") if isinstance(document, dict) else None
         model = listed[0] if isinstance(listed, list) and listed else {}
         found = pick_values(model, "id", "architecture", "max_model_len")

@@ -9,8 +9,15 @@ from typing import ClassVar
 from pydantic import Field
 
 from prony.plugins.services import launch
-from prony.plugins.services.asking import ask_json, failure_at, pick_values
-from prony.plugins.services.launch import LaunchedServer, ServiceOptions, bind, installation_of, lacking, start_of
+from prony.plugins.services.asking import failure_at, find_json, pick_values
+from prony.plugins.services.launch import (
+    LaunchedServer,
+    ServiceOptions,
+    installation_of,
+    lacking,
+    listen_address,
+    start_of,
+)
 from prony.ports.driver import Endpoint
 from prony.ports.service import Installation, ServiceSite, Start
 from prony.runner.services.site import LOOPBACK
@@ -55,7 +62,7 @@ class Vllm:
         environment = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
         server = LaunchedServer(
             PROGRAMS,
-            ["serve", model, "--host", bind(site), "--port", str(site.port), *named],
+            ["serve", model, "--host", listen_address(site), "--port", str(site.port), *named],
             Endpoint(host=LOOPBACK, port=site.port),
             environment | ({"HF_HUB_OFFLINE": "1"} if folder.exists() else {}),
             metrics_path="/metrics",
@@ -75,7 +82,7 @@ class Vllm:
         return None if any(name == wanted or name.endswith(wanted) for name in listed) else f"{wanted} is not listed"
 
     def facts(self, endpoint: Endpoint, options: VllmOptions) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        found = pick_values(ask_json(endpoint, "/version"), "version")
+        found = pick_values(find_json(endpoint, "/version"), "version")
         for model in _models(endpoint)[:1]:
             found |= {
                 f"model_{name}": value for name, value in pick_values(model, "id", "root", "max_model_len").items()
@@ -91,6 +98,6 @@ def _program(options: VllmOptions) -> str | None:
 
 
 def _models(endpoint: Endpoint) -> list[Mapping[str, object]]:
-    document = ask_json(endpoint, "/v1/models")
+    document = find_json(endpoint, "/v1/models")
     listed = document.get("data") if isinstance(document, dict) else None
     return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []

@@ -144,7 +144,7 @@ async def watch(request: Request, experiment_id: Id) -> Response:
 async def results(request: Request, experiment_id: Id, query: Annotated[ResultsAsked, Query()]) -> Response:
     """Jobs, results, summaries and machines: everything in a report except the samples; and the columns, programs
     and exports that the kind of the workload brings."""
-    return respond_measurements(await fleet_of(request).results.shown(experiment_id, verify=query.verify))
+    return respond_measurements(await fleet_of(request).results.show(experiment_id, verify=query.verify))
 
 
 @router.get(

@@ -69,7 +69,7 @@ async def test_a_result_is_stored_and_readable(fleet_fixture: FleetFixture, home
     done = await fake_agent.finish(lease)
     assert (done.accepted, done.lease) == (True, None)
     assert await standing(fleet_fixture, lease.job.id) == (1, "complete")
-    data = await fleet_fixture.fleet.results.shown(lease.job.experiment_id)
+    data = await fleet_fixture.fleet.results.show(lease.job.experiment_id)
     assert [entry.job.id for entry in data.entries] == [lease.job.id]
     assert left_over(home) == []
 

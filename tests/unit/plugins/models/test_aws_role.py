@@ -97,6 +97,8 @@ def test_a_container_whose_endpoint_gives_no_keys_is_an_error(metadata: str, tmp
             read_aws_role(token | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": metadata + path}, is_amazon=True)
     with pytest.raises(InputError, match="unencrypted"):
         read_aws_role({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://keys.example/x"}, is_amazon=True)
+    with pytest.raises(TransportError):  # asked, as every address of loopback may be, and not there
+        read_aws_role({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.2:1/x"}, is_amazon=True)
     missing = {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(tmp_path / "none")}
     with pytest.raises(InputError, match="cannot be read"):
         read_aws_role(missing | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{metadata}/keys"}, is_amazon=True)

@@ -27,7 +27,7 @@ from prony.store import campaigns, queue
 from prony.store.writer import Transaction
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
+    from prony.store.database import Row
 
 
 class Queues(Protocol):

@@ -39,7 +39,7 @@ from prony.store import campaigns
 from prony.store.folder import FolderContents
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from prony.store.database import Connection, Row
 
 
 @dataclass(frozen=True)

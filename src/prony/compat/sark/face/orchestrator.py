@@ -25,7 +25,7 @@ from prony.store.codecs import experiment_of
 from prony.store.writer import Transaction
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from prony.store.database import Connection, Row
 
 
 class Orchestrator:

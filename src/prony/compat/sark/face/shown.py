@@ -26,7 +26,7 @@ from prony.model.shown import visible
 from prony.store import campaigns
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from prony.store.database import Connection, Row
 
 
 _STATES = {

@@ -27,7 +27,7 @@ from prony.model.place import Demand
 from prony.model.states import IDLE_ONLY
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
+    from prony.store.database import Row
 
 
 _FIELDS: tuple[tuple[str, type], ...] = (

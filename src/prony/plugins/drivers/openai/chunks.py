@@ -25,7 +25,7 @@ class ChunkEvent(NamedTuple):
     name: str
 
 
-class Shape:
+class ChunkShape:
     """Recognises chunks that differ from one already read in nothing but their text, without reading their JSON.
 
     The text stands in a string that neither quotes nor escapes anything, between two pieces that are the same in
@@ -85,7 +85,7 @@ def read_stream(body: bytes, says: Says, key: str) -> Answer:
     """Read a stream that must end in [DONE]. `key` is the name of the text in its chunks."""
     answer = Answer()
     data, ends, names, unfinished = split_events(body)
-    shape = Shape(key, says)
+    shape = ChunkShape(key, says)
     at = 0
     while at < len(data):
         if data[at] == b"[DONE]":
@@ -154,7 +154,7 @@ def take(answer: Answer, chunk: dict[str, Any], end: int, says: Says) -> None:
         answer.fail(Cause.STATUS, "the server ended the answer with an error")
 
 
-def _read(answer: Answer, event: ChunkEvent, says: Says, shape: Shape) -> None:
+def _read(answer: Answer, event: ChunkEvent, says: Says, shape: ChunkShape) -> None:
     chunk = parse_object(event.data)
     if event.name == "error":
         said = None if chunk is None else complaint(chunk) or chunk.get("message")

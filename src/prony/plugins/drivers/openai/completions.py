@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from prony.plugins.drivers.answer import Said
 from prony.plugins.drivers.openai.requests import OpenAiText, TextApi
-from prony.plugins.drivers.prompt_requests import plain
 from prony.ports.driver import Prompt
+from prony.ports.llm import join_messages
 
 
 def _content(prompt: Prompt) -> dict[str, Any]:
-    return {"prompt": plain(prompt)}
+    return {"prompt": join_messages(prompt.messages)}
 
 
 def _says(choice: dict[str, Any]) -> Said:

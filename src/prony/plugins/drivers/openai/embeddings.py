@@ -11,8 +11,9 @@ from pydantic import Field
 from prony.plugins.drivers.answer import LONGEST_DETAIL, complaint, digest_refusal, parse_object, read_count
 from prony.plugins.drivers.http.probe import check_version, request_to, wire_of
 from prony.plugins.drivers.openai.requests import OpenAiOptions, headers_of, model_of, under_v1
-from prony.plugins.drivers.prompt_requests import encode_body, plain, require_prompts
+from prony.plugins.drivers.prompt_requests import encode_body, require_prompts
 from prony.ports.driver import Cause, Digest, Keeps, Prepared, Reply, Request, Wants
+from prony.ports.llm import join_messages
 
 
 class EmbeddingsOptions(OpenAiOptions):
@@ -46,7 +47,7 @@ class OpenAiEmbeddings:
         requests = []
         for begin in range(0, len(prompts), options.batch):
             asked = prompts[begin : begin + options.batch]
-            texts = [plain(prompt) for prompt in asked]
+            texts = [join_messages(prompt.messages) for prompt in asked]
             body = encode_body({**fields, "input": texts} | options.extra)
             content = request_to(wants.endpoint, "POST", path, headers, body, options.http)
             salts = [salt for prompt in asked for salt in prompt.salts]

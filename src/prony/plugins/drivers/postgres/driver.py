@@ -14,7 +14,7 @@ from prony.errors import InputError
 from prony.model.base import Noun
 from prony.plugins.drivers.postgres import messages, statements
 from prony.plugins.drivers.postgres.session import PostgresSession
-from prony.plugins.drivers.postgres.statements import Script
+from prony.plugins.drivers.postgres.statements import SqlScript
 from prony.plugins.drivers.request_mix import how_many, shared_out
 from prony.plugins.drivers.sockets import clean_up_on_failure, with_password
 from prony.ports.driver import Cause, Digest, Endpoint, Keeps, Prepared, Reply, Request, Wants
@@ -171,7 +171,7 @@ def _prepare_script(wants: Wants, options: PostgresOptions) -> Prepared:
     """Make requests that are all the same statements with other values."""
     is_bench = options.operation != "sql"
     values = statements.pgbench_values(options.scale) if is_bench else options.values
-    script = Script(options.script, values, np.random.default_rng(wants.seed))
+    script = SqlScript(options.script, values, np.random.default_rng(wants.seed))
     steps = 1 if options.pipelined else len(script.statements)
     contents = (
         _content(script.drawn(number), steps)

@@ -137,7 +137,7 @@ class Statement:
     places: tuple[str, ...]
 
 
-class Script:
+class SqlScript:
     """Statements that make one request, and the rules of all their values."""
 
     def __init__(self, statements: Sequence[str], values: Mapping[str, str], rng: np.random.Generator) -> None:

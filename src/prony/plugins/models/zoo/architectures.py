@@ -46,7 +46,7 @@ BIAS_SCALE = 0.1
 
 
 @dataclass(frozen=True)
-class Shape:
+class Convolution:
     """A square convolution."""
 
     channels_in: int
@@ -59,7 +59,7 @@ class Shape:
     gain: float = 1.0
 
 
-def conv(graph: Graph, value: str, shape: Shape, *, name: str) -> str:
+def conv(graph: Graph, value: str, shape: Convolution, *, name: str) -> str:
     """Add a convolution with bias, padded by half its kernel on every side."""
     inside = shape.channels_in // shape.groups
     fan_in = inside * shape.kernel**2
@@ -86,11 +86,11 @@ def _tiny_yolov2(graph: Graph) -> None:
     value = graph.input("image", ("batch", 3, 416, 416))
     channels = (3, 16, 32, 64, 128, 256, 512, 1024, 1024)
     for index, (inside, outside) in enumerate(pairwise(channels)):
-        value = conv(graph, value, Shape(inside, outside), name=f"conv{index}")
+        value = conv(graph, value, Convolution(inside, outside), name=f"conv{index}")
         value = graph.node("LeakyRelu", value, name=f"leaky{index}", alpha=0.1)
         if index < 6:
             value = _yolo_pool(graph, value, index)
-    value = conv(graph, value, Shape(1024, 125, kernel=1, linear=True), name="conv8")
+    value = conv(graph, value, Convolution(1024, 125, kernel=1, linear=True), name="conv8")
     graph.output(value, "grid", ("batch", 125, 13, 13))
 
 
@@ -109,14 +109,14 @@ _INVERTED = (
 def _mobilenet_v2(graph: Graph) -> None:
     """MobileNetV2 at width 1.0 for 224 x 224 pictures and 1000 classes."""
     value = graph.input("image", ("batch", 3, 224, 224))
-    value = _relu6(graph, conv(graph, value, Shape(3, 32, stride=2), name="stem"))
+    value = _relu6(graph, conv(graph, value, Convolution(3, 32, stride=2), name="stem"))
     inside, block = 32, 0
     for expansion, outside, blocks, stride in _INVERTED:
         for position in range(blocks):
-            shape = Shape(inside, outside, stride=stride if position == 0 else 1)
+            shape = Convolution(inside, outside, stride=stride if position == 0 else 1)
             value = _inverted_residual(graph, value, shape, expansion, name=f"block{block}")
             inside, block = outside, block + 1
-    value = _relu6(graph, conv(graph, value, Shape(320, 1280, kernel=1), name="head"))
+    value = _relu6(graph, conv(graph, value, Convolution(320, 1280, kernel=1), name="head"))
     graph.output(classifier(graph, value, features=1280), "logits", ("batch", 1000))
 
 
@@ -124,14 +124,14 @@ def _relu6(graph: Graph, value: str) -> str:
     return graph.node("Clip", value, graph.constant(0.0), graph.constant(6.0), name=f"{value}.relu6")
 
 
-def _inverted_residual(graph: Graph, value: str, shape: Shape, expansion: int, *, name: str) -> str:
+def _inverted_residual(graph: Graph, value: str, shape: Convolution, expansion: int, *, name: str) -> str:
     """Expand, convolve each channel on its own, project back; add the input where the sizes allow it."""
     wide, inside = value, shape.channels_in * expansion
     if expansion > 1:
-        wide = _relu6(graph, conv(graph, wide, Shape(shape.channels_in, inside, kernel=1), name=f"{name}.expand"))
-    depthwise = Shape(inside, inside, stride=shape.stride, groups=inside)
+        wide = _relu6(graph, conv(graph, wide, Convolution(shape.channels_in, inside, kernel=1), name=f"{name}.expand"))
+    depthwise = Convolution(inside, inside, stride=shape.stride, groups=inside)
     wide = _relu6(graph, conv(graph, wide, depthwise, name=f"{name}.depthwise"))
-    narrow = conv(graph, wide, Shape(inside, shape.channels_out, kernel=1, linear=True), name=f"{name}.project")
+    narrow = conv(graph, wide, Convolution(inside, shape.channels_out, kernel=1, linear=True), name=f"{name}.project")
     if shape.stride == 1 and shape.channels_in == shape.channels_out:
         return graph.node("Add", value, narrow, name=f"{name}.add")
     return narrow
@@ -144,29 +144,33 @@ _BOTTLENECKS = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 def _resnet_50(graph: Graph) -> None:
     """ResNet-50 v1.5 (the stride sits in the 3 x 3 convolution) for 224 x 224 pictures and 1000 classes."""
     value = graph.input("image", ("batch", 3, 224, 224))
-    value = graph.node("Relu", conv(graph, value, Shape(3, 64, kernel=7, stride=2), name="stem"), name="stem.relu")
+    value = graph.node(
+        "Relu", conv(graph, value, Convolution(3, 64, kernel=7, stride=2), name="stem"), name="stem.relu"
+    )
     value = graph.node("MaxPool", value, name="stem.pool", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     inside = 64
     for stage, (width, blocks, stride) in enumerate(_BOTTLENECKS):
         for position in range(blocks):
             name = f"stage{stage}.{position}"
-            value = _bottleneck(graph, value, Shape(inside, width, stride=stride if position == 0 else 1), name=name)
+            value = _bottleneck(
+                graph, value, Convolution(inside, width, stride=stride if position == 0 else 1), name=name
+            )
             inside = 4 * width
     graph.output(classifier(graph, value, features=2048), "logits", ("batch", 1000))
 
 
-def _bottleneck(graph: Graph, value: str, shape: Shape, *, name: str) -> str:
+def _bottleneck(graph: Graph, value: str, shape: Convolution, *, name: str) -> str:
     """Squeeze, convolve, widen fourfold, and add the shortcut."""
     width, outside = shape.channels_out, 4 * shape.channels_out
-    inner = conv(graph, value, Shape(shape.channels_in, width, kernel=1), name=f"{name}.squeeze")
+    inner = conv(graph, value, Convolution(shape.channels_in, width, kernel=1), name=f"{name}.squeeze")
     inner = graph.node("Relu", inner, name=f"{name}.relu0")
-    inner = conv(graph, inner, Shape(width, width, stride=shape.stride), name=f"{name}.conv")
+    inner = conv(graph, inner, Convolution(width, width, stride=shape.stride), name=f"{name}.conv")
     inner = graph.node("Relu", inner, name=f"{name}.relu1")
     # Half the scale on the branch: sixteen additions would otherwise let the variance grow without bound.
-    inner = conv(graph, inner, Shape(width, outside, kernel=1, linear=True, gain=0.5), name=f"{name}.widen")
+    inner = conv(graph, inner, Convolution(width, outside, kernel=1, linear=True, gain=0.5), name=f"{name}.widen")
     shortcut = value
     if shape.channels_in != outside:
-        across = Shape(shape.channels_in, outside, kernel=1, stride=shape.stride, linear=True)
+        across = Convolution(shape.channels_in, outside, kernel=1, stride=shape.stride, linear=True)
         shortcut = conv(graph, value, across, name=f"{name}.shortcut")
     return graph.node("Relu", graph.node("Add", inner, shortcut, name=f"{name}.add"), name=f"{name}.relu2")
 

@@ -34,14 +34,14 @@ def upgrade() -> None:
     # One document at a time: there may be many, and some are long.
     for one in connection.execute(sa.select(_experiment.c.id)).scalars().all():
         text = connection.execute(sa.select(_experiment.c.document).where(_experiment.c.id == one)).scalar_one()
-        connection.execute(sa.insert(_listed).values(_told(one, json.loads(text))))
+        connection.execute(sa.insert(_listed).values(_search_columns(one, json.loads(text))))
 
 
 def downgrade() -> None:
     op.drop_table("listed")
 
 
-def _told(experiment_id: str, experiment: dict[str, Any]) -> dict[str, str]:
+def _search_columns(experiment_id: str, experiment: dict[str, Any]) -> dict[str, str]:
     recipe = experiment.get("recipe", {})
     lines = [_line(f"{key}={value}") for key, value in recipe.get("labels", {}).items()]
     return {
