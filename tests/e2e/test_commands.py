@@ -402,8 +402,11 @@ def test_a_duet_of_which_a_side_fails_says_why_it_compares_nothing(
         f"name: sides\nworkload: {{kind: model, model: {fine}, engine: faulty}}\n"
         "measure: {runs: 20, warmup: 2, check: false}\n"
     )
-    done = prony("duet", recipe, "--b", f"model={faulty('load:raise')}", "--pairs", "5", "--no-report", code=1)
+    duet = ("duet", recipe, "--b", f"model={faulty('load:raise')}", "--pairs", "5")
+    done = prony(*duet, "--no-report", code=1)
     assert "not compared: " in done.stderr
+    told = json.loads(prony(*duet, "--json", code=1).stdout)["error"]
+    assert f"not compared: {told['message']}" in done.stderr
 
 
 def test_a_duet_of_one_side_says_what_to_give(home: Path) -> None:
