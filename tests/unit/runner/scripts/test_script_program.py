@@ -72,5 +72,12 @@ def test_what_a_run_would_not_find_is_refused(
     assert check(directory, command, **more) == told
 
 
+@pytest.mark.parametrize("name", ["n" * 300, "p/" * 3000])
+def test_a_name_that_is_too_long_is_no_program(check: Check, name: str) -> None:
+    assert check(None, f"/{name}") == f"program /{name} does not exist"
+    assert check("scripts", f"./{name}").startswith("program ")
+    assert check("scripts", f"sh {name}").startswith(f"{name} not found in ")
+
+
 def test_an_absolute_program_that_cannot_be_run_is_told_as_that(check: Check, tmp_path: Path) -> None:
     assert check(None, str(tmp_path / "scripts/train.sh")) == "scripts/train.sh is not executable"
