@@ -19,7 +19,7 @@ from prony.model.job import Job
 from prony.ports.plugins import nearest
 from prony.ports.workload import Needs, Prepare
 from prony.runner.containers import find_engine, no_engine
-from prony.runner.script_folders import REFERENCE, directory_of, files_of
+from prony.runner.script_folders import REFERENCE, directory_of, files_of, is_copied
 
 if TYPE_CHECKING:
     from prony.runner.context import RunContext
@@ -140,9 +140,19 @@ def _check_relative(workload: ScriptWorkload, program: str) -> None:
         return
     if not _is_file(place / program) or (_is_file(folder) and not (place / program).samefile(folder)):
         raise _no_program(f"program {program} not found in {folder}", "name a file of workload.directory")
+    _check_copied(workload, place, program)
     if not workload.copy_files and not os.access(place / program, os.X_OK):  # every file of a copy can be run
         path = str(place / program)
         raise _no_program(f"{path} is not executable", f"run: {shlex.join(['chmod', '+x', path])}")
+
+
+def _check_copied(workload: ScriptWorkload, folder: Path, file: str) -> None:
+    """Refuse what lies beside a folder that is copied, or in what a copy leaves out."""
+    if workload.copy_files and not is_copied(folder, file):
+        path = os.path.normpath((folder / file).absolute())
+        raise _no_program(
+            f"{file} is not copied: the command runs in a copy of {folder}", f"write the absolute path: {path}"
+        )
 
 
 def _check_on_path(program: str) -> None:
@@ -179,6 +189,7 @@ def _check_script_file(workload: ScriptWorkload) -> None:
         near = nearest(script, _names_in(folder))
         hint = f"did you mean {near}?" if near else "name a file of workload.directory, or an absolute path"
         raise InputError(f"{script} not found in {folder.absolute()}", hint=hint, code="no_script_program")
+    _check_copied(workload, folder, script)
 
 
 def _programs(path: str) -> set[str]:
