@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from prony.analyse.estimates import across_runs
-from prony.analyse.per_run_metrics import on_cpu, on_own_card, power_w
+from prony.analyse.per_run_metrics import on_unit, power_w
 from prony.model.estimate import Estimate
 from prony.model.experiment_data import Entry
 from prony.model.matrix import Price, Worth
@@ -77,7 +77,7 @@ def _watts(jobs: Sequence[Entry]) -> list[float]:
         for index in job.summary.used:
             one = known[index]
             unit = getattr(work, "unit", None)  # a server's or a script's is not known: all counts that may be its own
-            watt = power_w(one if unit is None else on_cpu(one) if unit == "cpu" else on_own_card(one))
+            watt = power_w(on_unit(one, unit))
             if watt is None or watt <= 0:
                 return []
             found.append(watt)

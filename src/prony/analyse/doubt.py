@@ -20,6 +20,7 @@ from prony.stats.apart import apart_p
 
 _OF_MACHINE = "Measure again on a quiet machine, or run both sides alternately (prony duet)"
 _OF_CLIENTS = "Change the load so that its clients are not the limit, or run both sides alternately (prony duet)"
+_OF_LENGTH = "Make the load longer, or run both sides alternately (prony duet)"
 _APART = 0.001
 _BAD = (Conclusion.REGRESSION, Conclusion.DIFFERENT)
 # How a sentence tells a change, and how it does where the change is in doubt.
@@ -47,8 +48,10 @@ def machine_doubt(summary: Summary, key: str, *, of_change: bool) -> Reason | No
 
 
 def what_to_do(reason: Reason) -> str:
-    """Return what would take a doubt away: the machine may be the cause, or the clients of a load."""
-    return _OF_MACHINE if reason.code in OF_THE_MACHINE else _OF_CLIENTS
+    """Return what would take a doubt away: the machine may be the cause, or the length or the clients of a load."""
+    if reason.code in OF_THE_MACHINE:
+        return _OF_MACHINE
+    return _OF_LENGTH if reason.code == "too_short" else _OF_CLIENTS
 
 
 def suspected_cause(reason: Reason) -> str:

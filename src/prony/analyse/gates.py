@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from prony.analyse.clean_runs import CleanWorsening
 from prony.analyse.doubt import explains, machine_doubt, suspected_cause, what_to_do
-from prony.analyse.wording import no_interval_reason, plain_number, plain_quantity
+from prony.analyse.wording import is_of_one_run, no_interval_reason, plain_number, plain_quantity
 from prony.model.estimate import Estimate, Grade, Missing, Summary, Verdict, verdict_on
 from prony.model.gate import Gate, GateOutcome, GateState, parse_gate
 from prony.model.metric import key_of, key_text
@@ -148,7 +148,7 @@ def _without_interval(gate: Gate, found: Estimate, number: str, bound: str) -> J
     text = f"{number}, without an interval: {no_interval_reason(found)}."
     if parts.statistic == "mean" and found.level == "run" and found.count > 1:
         text += f" Gate the median instead: {key_text(parts.metric, 'p50', parts.operation)}."
-    elif found.count == 1:
+    elif is_of_one_run(found):
         text += " Make 3 runs or more."
     return GateState.CANNOT_TELL, text
 

@@ -8,12 +8,15 @@ from prony.analyse.estimates import EstimateSet, single_estimates
 from prony.analyse.runs import NS_PER_MS, MeasuredRun
 from prony.analyse.selection import Selection
 from prony.model.result import Phase, Repetition
+from prony.ports.unit_names import unit_number
 
 _KIB_PER_MIB = 1024
 _SHORTEST_FOR_ENERGY_NS = 500_000_000
 # The energy counter of a card steps ten times a second: two seconds give 5 %.
 _SHORTEST_FOR_GPU_ENERGY_NS = 2_000_000_000
 _NS_PER_S = 1e9
+_ON_NVIDIA = ("cuda", "tensorrt")
+_ON_ANY_CARD = ("directml", "dml", "webgpu")
 _NO_PHASE = Phase(begin_ns=0, end_ns=0, cpu_ns=0)
 
 Reading = Callable[[Repetition], float | None]
@@ -49,7 +52,7 @@ def run_estimates(
 ) -> EstimateSet:
     """Return throughput, CPU time, memory and energy; a counter that the machine lacks leaves no entry."""
     rates = [_throughput_per_s(repetition, runs[repetition.index], batch_size) for repetition in selection.used]
-    used = [on_cpu(repetition) if unit == "cpu" else on_own_card(repetition) for repetition in selection.used]
+    used = [on_unit(repetition, unit) for repetition in selection.used]
     known = [rate for rate in rates if rate is not None]
     found = single_estimates("throughput_per_s", known, "runs", full=True, is_stopped=is_stopped)
     for metric, reading in _READINGS.items():
@@ -58,13 +61,22 @@ def run_estimates(
     return found
 
 
-def on_cpu(repetition: Repetition) -> Repetition:
-    """Return it without what a GPU did beside it: an idle card's joules are none of a CPU's inference."""
+def on_unit(repetition: Repetition, unit: str | None) -> Repetition:
+    """Return it with the joules of its compute unit alone; where that may be any GPU or is not known, with all that
+    may be its own. Only NVIDIA's cards have a counter of their own."""
+    kind = None if unit is None else unit_number(unit)[0]
+    if kind is None or kind in _ON_ANY_CARD:
+        return _without_other_cards(repetition)
+    return _on_own_card(repetition) if kind in _ON_NVIDIA else _on_processor(repetition)
+
+
+def _on_processor(repetition: Repetition) -> Repetition:
+    """Return it without what an NVIDIA card did beside it: an idle card's joules are not those of another unit."""
     energy = {name: joules for name, joules in repetition.energy_j.items() if not name.startswith("gpu")}
     return repetition.model_copy(update={"energy_j": energy, "vram_peak_mib": None})
 
 
-def on_own_card(repetition: Repetition) -> Repetition:
+def _on_own_card(repetition: Repetition) -> Repetition:
     """Return it with the joules of the job's own card alone; with several cards and none known, without any.
 
     Where no card has a counter, as where the GPU is a part of the processor, those of the processor stay.

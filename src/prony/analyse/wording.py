@@ -40,8 +40,12 @@ def no_interval_reason(one: Estimate) -> str:
     _, marked, why = one.method.partition("no interval: ")
     if marked:
         return why
-    is_one_run = one.count == 1 or one.level == "sample"
-    return "one run does not show the spread between runs" if is_one_run else one.method
+    return "one run does not show the spread between runs" if is_of_one_run(one) else one.method
+
+
+def is_of_one_run(one: Estimate) -> bool:
+    """Is it a number of one run alone? Its count is that of the samples then."""
+    return one.count == 1 or one.level == "sample"
 
 
 def _round_away(end: float, away: Callable[[float], int]) -> float:

@@ -190,9 +190,10 @@ def note_change(connection: Connection, change_id: str, told: str) -> Change | N
 
 def _decide(connection: Connection, found: Change, state: ChangeState, more: dict[str, Any]) -> Change:
     from prony.analyse.history.changes_found import restate_change
+    from prony.analyse.history.level_track import select_numbers
 
-    points = rows.points(connection, found.series_id)
-    last = points[-1].job_id if points else None
+    judged = select_numbers(rows.points(connection, found.series_id), found.metric, found.better).points
+    last = max(judged, key=lambda one: one.measured_at).job_id if judged else None
     changed = restate_change(found.model_copy(update={"state": state, "decided_after": last} | more))
     rows.keep_change(connection, changed)
     rows.wake(connection, found.series_id)

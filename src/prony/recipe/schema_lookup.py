@@ -200,13 +200,14 @@ def _plain(node: Node) -> str:
         "boolean": "true or false",
         "object": "a map",
     }[node["type"]]
-    if "maximum" in node:
+    if "minimum" in node and "maximum" in node:
         return f"{said} from {node['minimum']} to {node['maximum']}"
-    bounds = {"exclusiveMinimum": "more than", "exclusiveMaximum": "less than"}
-    told = [f"{words} {node[key]:g}" for key, words in bounds.items() if key in node]
-    if told:
-        return f"{said}, {' and '.join(told)}"
-    return said + (f", {node['minimum']} or more" if "minimum" in node else "")
+    bounds = {
+        "minimum": "{} or more", "exclusiveMinimum": "more than {:g}", "maximum": "{} or less",
+        "exclusiveMaximum": "less than {:g}",
+    }  # fmt: skip
+    told = [words.format(node[key]) for key, words in bounds.items() if key in node]
+    return f"{said}, {' and '.join(told)}" if told else said
 
 
 def show_value(value: Any) -> str:

@@ -82,6 +82,14 @@ def _entries(folder: Path) -> Iterator[Path]:
             yield from _entries(path)
 
 
+def is_copied(folder: Path, file: str) -> bool:
+    """Say whether a copy of a folder has what lies there at a relative path, if anything does."""
+    parts = Path(os.path.normpath(file)).parts
+    places = [folder.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
+    is_below = ".." not in parts and not any(place.is_symlink() for place in places[:-1])
+    return is_below and not any(place.name in LEFT_OUT or _is_virtual_environment(place) for place in places)
+
+
 def _is_virtual_environment(path: Path) -> bool:
     """Is it one, which works in its own place alone? A link is never followed, and what is closed is none."""
     return not path.is_symlink() and path.is_dir() and os.access(path / "pyvenv.cfg", os.R_OK)

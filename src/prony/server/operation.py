@@ -34,6 +34,8 @@ T = TypeVar("T")
 _ID = re.compile(ID_PATTERN)
 # Strict for people, lenient for peers: an agent may be newer than its server.
 _PEERS = frozenset({"enroll", "heartbeat", "capabilities", "lease", "progress", "meet"})
+# Without parameters of their own, these pass over whatever is asked: newer agents, and monitors that add their own.
+_ANY_QUERY = _PEERS | {"hand_back", "upload_offset", "clock", "scripts", "health", "metrics", "metrics_targets"}
 # Too many to be kept, and nobody's decision; the attempts of a job tell the same.
 _UNRECORDED = frozenset(
     {"heartbeat", "progress", "lease", "upload", "finish", "compatibility", "meet", "check", "draft"}
@@ -110,10 +112,10 @@ class Operation(APIRoute):
                     )
             structlog.contextvars.bind_contextvars(**ids)
             found |= ids
-        if self._query is None:
-            read_query(request, QueryParams)  # refuses whatever there is
-        else:
+        if self._query is not None:
             found["query"] = read_query(request, self._query)
+        elif self._id not in _ANY_QUERY:
+            read_query(request, QueryParams)  # refuses whatever there is
         if self._body is not None:
             found["body"] = await json_body(request, self._body, lenient=self._id in _PEERS)
         return found

@@ -43,7 +43,9 @@ _KEEP_ALIVE_S = 75
 _GRACE_S = 5
 _MOST_OPENERS = 4
 _MOST_READERS = 4
-_WARNED = ("lease_lost", "maintenance_failed", "background_task_failed", "not_delivered", "not_exported")
+_WARNED = (
+    "lease_lost", "maintenance_failed", "background_task_failed", "not_judged", "not_delivered", "not_exported"
+)  # fmt: skip
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = structlog.get_logger("prony.server")
 

@@ -45,12 +45,15 @@ def series_of_job(connection: Connection, job_id: str) -> str | None:
 
 
 # Made once, as it is asked every second.
-_WAITING = select(_P.c.series_id).where(~_P.c.judged).distinct().order_by(_P.c.series_id).limit(bindparam("most"))
+_WAITING = (
+    select(_P.c.series_id).where(~_P.c.judged, _P.c.series_id > bindparam("after"))
+    .distinct().order_by(_P.c.series_id).limit(bindparam("most"))
+)  # fmt: skip
 
 
-def waiting(connection: Connection, limit: int) -> list[str]:
-    """Return series that have points which nobody has judged."""
-    return [str(one) for one in connection.execute(_WAITING, {"most": limit}).scalars()]
+def waiting(connection: Connection, limit: int, after: str = "") -> list[str]:
+    """Return series behind another one, by their ids, that have points which nobody has judged."""
+    return [str(one) for one in connection.execute(_WAITING, {"most": limit, "after": after}).scalars()]
 
 
 def wake(connection: Connection, series_id: str) -> None:

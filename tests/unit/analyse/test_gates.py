@@ -47,6 +47,13 @@ def test_one_run_passes_nothing() -> None:
     assert "Make 3 runs or more" in found.text
 
 
+def test_the_samples_of_one_run_are_one_run() -> None:
+    one = Estimate(value=5.0, unit="ms", count=100, level="sample", method="median of 100 samples; no interval")
+    summary = model_entry(0, RUNS).summary.model_copy(update={"estimates": {"inference_ms.p50": one}})
+    (found,) = judge_gates(["inference_ms.p50 <= 9"], summary, lambda _: "")
+    assert found.text.endswith("one run does not show the spread between runs. Make 3 runs or more.")
+
+
 def test_void_numbers_are_not_judged_and_a_failed_job_fails_every_gate() -> None:
     assert judged("inference_ms.p50 <= 100", Grade.VOID).state is GateState.CANNOT_TELL
     entry = model_entry(0, RUNS)

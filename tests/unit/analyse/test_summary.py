@@ -287,6 +287,16 @@ def test_an_idle_gpu_beside_a_cpu_job_is_not_its_energy() -> None:
     assert "energy_j.p50" not in summarise(job(unit="cpu"), result(only_card), samples(runs)).estimates
 
 
+@pytest.mark.parametrize(
+    ("unit", "joules"), [("npu", 200), ("gpu", 200), ("gpu.1", 200), ("cuda-0", 30), ("tensorrt", 30), ("webgpu", 230)]
+)
+def test_only_what_runs_on_an_nvidia_card_has_the_joules_of_that_card(unit: str, joules: float) -> None:
+    runs = steady_runs(5)
+    beside = [repetition(i, phases={"measure": phase()}, energy_j={"package-0": 200.0, "gpu0": 30.0}) for i in runs]
+    found = summarise(job(unit=unit), result(beside), samples(runs)).estimates
+    assert found["energy_j.p50"].value == pytest.approx(joules / 100)
+
+
 def test_energy_of_a_gpu_is_its_own_cards_while_it_worked_back_to_back() -> None:
     runs = steady_runs(5)
     worked = phase(begin_ns=0, end_ns=4 * 10**9, count=2000)

@@ -338,6 +338,19 @@ def test_a_model_that_is_a_path_is_told_to_be_one_of_the_agents(
     assert "models/mine.onnx is a path" in capsys.readouterr().err
 
 
+def test_a_program_gets_a_document_of_a_duet_that_was_stopped(
+    server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.yaml").write_text(RECIPE)
+    made = view(state="cancelled", cancelled=2)
+    server.at("POST /experiments", document(made.model_dump_json(), 201))
+    server.at("GET /experiments/e1/events", stream(("snapshot", snapshot(made, job(state="cancelled")))))
+    server.at("GET /experiments/e1", document(made.model_dump_json()))
+    server.at("GET /comparison", problem("no_result", 404, "no results"))
+    told = prony_json(capsys, "duet", str(tmp_path / "small.yaml"), "--b", "threads=2", code=130)
+    assert told["error"]["message"] == "no results"
+
+
 def test_a_recipe_is_submitted_and_left_alone(
     server: Canned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

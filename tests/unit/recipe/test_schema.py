@@ -15,7 +15,7 @@ from lanes import count_examples
 from prony.model.recipe import Recipe, json_schema
 from prony.recipe import load
 from prony.recipe.formats import SUFFIXES
-from prony.recipe.schema_lookup import follow
+from prony.recipe.schema_lookup import describe_expected, follow
 
 from .strategies import documents
 
@@ -143,3 +143,19 @@ def test_a_path_of_the_schema_leads_where_it_says() -> None:
     assert follow("labels.a.b").keys == ("labels", "a.b")
     assert follow("").node is None
     assert follow("workload.").keys == ("workload",)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({}, "a number"),
+        ({"minimum": 1}, "a number, 1 or more"),
+        ({"maximum": 5}, "a number, 5 or less"),
+        ({"minimum": 0.5, "maximum": 5}, "a number from 0.5 to 5"),
+        ({"exclusiveMinimum": 0, "maximum": 5}, "a number, more than 0 and 5 or less"),
+        ({"minimum": 0, "exclusiveMaximum": 1}, "a number, 0 or more and less than 1"),
+        ({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "a number, more than 0 and less than 1"),
+    ],
+)
+def test_every_bound_of_a_number_is_told(bounds: dict[str, float], said: str) -> None:
+    assert describe_expected({"type": "number", **bounds}) == said

@@ -65,6 +65,12 @@ def test_a_parameter_that_an_operation_does_not_know_is_refused_although_it_know
         assert house.client.get(f"/api/v1/{path}?unheard=1").status_code == 422
 
 
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/targets", "/api/v1/health", "/api/v1/clock"])
+def test_monitors_and_agents_may_add_parameters_of_their_own(house: House, path: str) -> None:
+    assert house.client.get(f"{path}?t=1").status_code == 200
+    assert house.client.post("/api/v1/leases/none/progress?unheard=1", json={}).status_code == 200
+
+
 def test_a_key_holds_for_those_that_come_at_once(house: House) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: house.submit(**{"Idempotency-Key": "k-2"}), range(8)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from prony.app.change_decisions import confirm
 from prony.app.experiment_data import read_experiment_data
 from prony.app.gates import gate_report
 from prony.app.local_histories import LocalHistories
@@ -16,6 +17,7 @@ from prony.model.calibration import Calibration
 from prony.model.estimate import Estimate, Grade
 from prony.model.git import Git, order_by_commit
 from prony.model.history import Acknowledgement, History, NewBaseline, SeriesState
+from prony.store.database import writing
 from prony.store.store import Store
 
 from .histories import numbers, record
@@ -143,6 +145,48 @@ def test_commits_measured_between_tell_where_an_acknowledged_change_began(store:
     acknowledge(store)
     measure(store, 60, range(31, 80), lambda position: 2.7 if position >= 45 else 2.5)
     assert stand(store) == [("regression", "acknowledged", 45)]
+
+
+def ids(store: Store) -> dict[int, str]:
+    """Return the id of each change, by its commit."""
+    found = history(store)
+    places = {point.job_id: point.git.position for point in found.points if point.git is not None}
+    return {places[one.job_id] or 0: one.id for one in found.changes}
+
+
+def two_steps(position: int) -> float:
+    return 2.5 * 1.2 ** ((position >= 40) + (position >= 72))
+
+
+def test_the_older_of_two_changes_is_no_known_one_although_it_was_measured_later(store: Store) -> None:
+    newest_first = [*reversed(range(100))]
+    measure(store, 0, newest_first[:50], two_steps)
+    known = ids(store)
+    assert [*known] == [72]
+    acknowledge(store)
+    measure(store, 50, newest_first[50:], two_steps)
+    assert stand(store) == [("regression", "found", 40), ("regression", "acknowledged", 72)]
+    found = ids(store)
+    assert found[72] == known[72] != found[40]
+    assert [one.noticed_at for one in history(store).changes] == [NOW + timedelta(minutes=at) for at in (99, 49)]
+
+
+def test_changes_keep_their_names_where_the_newest_commit_was_measured_first(store: Store) -> None:
+    measure(store, 0, (99, *range(56)), two_steps)
+    known = ids(store)
+    assert [*known] == [40, 99]  # so far the newest commit alone is at the third level
+    measure(store, 57, range(56, 97), two_steps)
+    assert ids(store) == {40: known[40], 72: known[99]}
+
+
+@pytest.mark.parametrize("first", [(), (99,)])
+def test_what_was_rejected_is_asked_again_with_twice_as_many_results(store: Store, first: tuple[int, ...]) -> None:
+    measure(store, 0, (*first, *range(45)), lambda position: 2.7 if position >= 40 else 2.5)
+    (change,) = LocalHistories(store).changes().items
+    with writing(store.engine) as connection:
+        confirm(connection, change.id, [(2.5, 2.5)] * 8, is_last=True)
+    measure(store, 46, range(45, 60), lambda _: 2.7)
+    assert ("regression", "found", 40) in stand(store)
 
 
 def test_a_slower_machine_explains_results_of_older_commits_too(store: Store) -> None:

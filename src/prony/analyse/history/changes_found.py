@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 import numpy as np
@@ -143,21 +144,37 @@ def decisions(judged: JudgedNumbers, known: Sequence[Change]) -> list[Decision]:
     """Return what people and confirming runs decided, in the positions of these points."""
     found = []
     for change in known:
-        position, at = judged.place_of(change.job_id), judged.place_of(change.decided_after or "")
+        position = judged.place_of(change.job_id)
         if change.state in _DECIDED and position is not None:
-            last = at if at is not None else len(judged.points) - 1
+            behind = _known_behind(position, change, judged)
+            last = len(judged.points) - 1 if behind is None else position + behind - 1
             found.append(Decision(position, last, is_real=change.state is not ChangeState.REJECTED))
     return found
+
+
+def _known_behind(place: int, change: Change, judged: JudgedNumbers) -> int | None:
+    """Return how many results from a place on were known when a change was decided; None where that is forgotten.
+
+    Results are in the order of commits: the last one is not always the newest.
+    """
+    newest = judged.place_of(change.decided_after or "")
+    if newest is None:
+        return None
+    then = judged.points[newest].measured_at
+    return sum(point.measured_at <= then for point in judged.points[place:])
 
 
 def list_changes(
     series: Series, judged: JudgedNumbers, course: LevelTrack, known: Sequence[Change], rules: Rules,
     canary: Sequence[Calibration] = (),
 ) -> HistoryChanges:  # fmt: skip
-    """Say what there is to say now; a change that was known before keeps its name and what was decided of it."""
+    """Say what there is to say now; a change that was known before keeps its name and what was decided of it.
+
+    `series` stands as it was judged last.
+    """
     teller = _Teller(series, judged, course, rules, tuple(canary))
-    fresh = [teller.change(one, until) for one, until in teller.list_noticed()]
-    matched = order_changes(_match_known(fresh, known, judged), judged.points)
+    fresh = [_Fresh(teller.change(one, until), one.position, one.at) for one, until in teller.list_noticed()]
+    matched = order_changes(_Matcher(judged, series.last_at).match(fresh, known), judged.points)
     changes = teller.mark_gone(_mark_resolved(matched, rules))
     return HistoryChanges(_standing(series, judged, course, changes, rules), tuple(changes))
 
@@ -231,8 +248,9 @@ class _Teller:
             metric=series.metric, unit=series.unit, better=series.better,
             kind=kind, state=state, job_id=points[position].job_id, experiment_id=points[position].experiment_id,
             measured_at=points[position].measured_at, last_good_job_id=points[position - 1].job_id,
-            noticed_at=points[noticed.at].measured_at, commits=why.commits, facts=why.told,
-            before=level_of(before), after=level_of(after), effect=math.expm1(moved.value),
+            noticed_at=max(point.measured_at for point in points[: noticed.at + 1]),
+            commits=why.commits, facts=why.told, before=level_of(before), after=level_of(after),
+            effect=math.expm1(moved.value),
             low=_relative(moved.low), high=_relative(moved.high), p=None if math.isnan(finding.p) else finding.p,
             noise=_noise(before, after.size, finding.correlated), path=_path(finding),
             beside=self._beside(position, began, until),
@@ -337,62 +355,97 @@ def _path(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _match_known(fresh: Sequence[Change], known: Sequence[Change], judged: JudgedNumbers) -> list[Change]:
-    """Give each change the name that it had, and what was decided; keep what was decided of one no longer seen."""
-    left = list(known)
-    found = []
-    for change in fresh:
-        before = next((one for one in left if _is_same(one, change, judged)), None)
-        if before is not None:
-            left.remove(before)
-            kept = {"id": before.id, "noticed_at": before.noticed_at, "acknowledgement": before.acknowledgement}
-            kept |= {"decided_after": before.decided_after}
-            state = before.state if before.state in (*_DECIDED, ChangeState.RESOLVED) else change.state
-            path = change.path + tuple(step for step in before.path if step.startswith(BY_RUNS))
-            found.append(restate_change(change.model_copy(update=kept | {"state": state, "path": path})))
-        else:
+@dataclass(frozen=True)
+class _Fresh:
+    """A change as it is found now, the place of its first result, and of the last that it took to notice it."""
+
+    change: Change
+    place: int
+    at: int
+
+
+@dataclass(frozen=True)
+class _Matcher:
+    """Find out which changes were known before; `until`: when the last result was measured that was judged by then."""
+
+    judged: JudgedNumbers
+    until: datetime | None
+
+    def match(self, fresh: Sequence[_Fresh], known: Sequence[Change]) -> list[Change]:
+        """Give each change the name that it had, and what was decided; keep what was decided of one no longer seen."""
+        pairs = self._pairs(fresh, known)
+        matched = {new: _keep_decision(known[old], fresh[new].change) for new, old in pairs.items()}
+        left = [one for old, one in enumerate(known) if old not in pairs.values()]
+        kept = [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
+        taken = {one.id for one in (*matched.values(), *kept)}
+        found = []
+        for new, one in enumerate(fresh):
+            change = matched[new] if new in matched else _ask_again(one.change, taken)
+            taken.add(change.id)
             found.append(change)
-    left = [one for one in left if one.state in _DECIDED or one.state is ChangeState.RESOLVED]
-    taken = {one.id for one in left}
-    return [_asked_again(one) if one.id in taken else one for one in found] + left
+        return found + kept
+
+    def _pairs(self, fresh: Sequence[_Fresh], known: Sequence[Change]) -> dict[int, int]:
+        """Return which of the known changes each one is, by their numbers; the nearest have the first choice."""
+        near = [
+            (distance, new, old)
+            for new, one in enumerate(fresh)
+            for old, before in enumerate(known)
+            if (distance := self._distance(before, one)) is not None
+        ]
+        pairs: dict[int, int] = {}
+        for _, new, old in sorted(near):
+            if new not in pairs and old not in pairs.values():
+                pairs[new] = old
+        return pairs
+
+    def _distance(self, old: Change, fresh: _Fresh) -> int | None:
+        """Return how far apart the places of two findings are; None where they are not the same change."""
+        new, known_at = fresh.change, self.judged.place_of(old.job_id)
+        if known_at is None or (old.kind == "drift") != (new.kind == "drift"):
+            return None
+        if old.state is ChangeState.RESOLVED and old.job_id != new.job_id:
+            return None
+        if old.kind != "drift":
+            is_same_way = (old.effect > 0) == (new.effect > 0)
+            if not (is_same_way and self._is_near(known_at, fresh.place) and self._was_there(old, fresh)):
+                return None
+        return abs(known_at - fresh.place)
+
+    def _is_near(self, old: int, new: int) -> bool:
+        """Say whether two places are one for what was known before.
+
+        Results in between that came since tell better where a change began, and make no other of it. What has no known
+        result before it, or none after it, is another: nobody could see it then.
+        """
+        low, high = sorted((old, new))
+        if high - low <= NEAR or self.until is None:
+            return high - low <= NEAR
+        known = [point.measured_at <= self.until for point in self.judged.points]
+        return any(known[:new]) and any(known[new:]) and sum(known[low:high]) <= NEAR
+
+    def _was_there(self, old: Change, fresh: _Fresh) -> bool:
+        """Say whether a change could be noticed by the time of a decision, which says nothing of what came later."""
+        known = _known_behind(fresh.place, old, self.judged) if old.state in _DECIDED else None
+        return known is None or known > fresh.at - fresh.place
 
 
-def _asked_again(change: Change) -> Change:
-    """Name a change whose first run began one that was decided before: this is another question."""
-    return change.model_copy(
-        update={"id": _name(change.series_id, change.metric, f"{change.job_id}/{change.noticed_at}")}
-    )
+def _keep_decision(before: Change, change: Change) -> Change:
+    """Return a change that was known before, with its name and what was decided of it."""
+    kept = {"id": before.id, "noticed_at": before.noticed_at, "acknowledgement": before.acknowledgement}
+    kept |= {"decided_after": before.decided_after}
+    state = before.state if before.state in (*_DECIDED, ChangeState.RESOLVED) else change.state
+    path = change.path + tuple(step for step in before.path if step.startswith(BY_RUNS))
+    return restate_change(change.model_copy(update=kept | {"state": state, "path": path}))
 
 
-def _is_same(old: Change, new: Change, judged: JudgedNumbers) -> bool:
-    if not _was_there(old, new, judged):
-        return False
-    if old.state is ChangeState.RESOLVED and old.job_id != new.job_id:
-        return False
-    places = judged.place_of(old.job_id), judged.place_of(new.job_id)
-    if places[0] is None or places[1] is None or (old.kind == "drift") != (new.kind == "drift"):
-        return False
-    if old.kind == "drift":
-        return True
-    return _results_between(places[0], places[1], judged) <= NEAR and (old.effect > 0) == (new.effect > 0)
-
-
-def _results_between(one: int, other: int, judged: JudgedNumbers) -> int:
-    """Return how far apart two places are, without results of commits in between that were measured later.
-
-    Those tell better where a change began, and make no other of it.
-    """
-    low, high = sorted((one, other))
-    behind = min((point.measured_at for point in judged.points[high:]), default=None)
-    return sum(behind is None or point.measured_at <= behind for point in judged.points[low:high])
-
-
-def _was_there(old: Change, new: Change, judged: JudgedNumbers) -> bool:
-    """Say whether a change was noticed by the time of a decision, which says nothing of what came later."""
-    at = judged.place_of(old.decided_after or "")
-    if old.state not in _DECIDED or old.kind == "drift" or at is None:
-        return True
-    return new.noticed_at <= max(point.measured_at for point in judged.points[: at + 1])
+def _ask_again(change: Change, taken: Set[str]) -> Change:
+    """Name a change; where another began with the same result, which was decided or is dated better now, anew."""
+    number, found = 0, change.id
+    while found in taken:
+        number, asked = number + 1, f"{change.job_id}/{change.noticed_at}"
+        found = _name(change.series_id, change.metric, asked if number == 1 else f"{asked}/{number}")
+    return change.model_copy(update={"id": found})
 
 
 def _mark_resolved(changes: Sequence[Change], rules: Rules) -> list[Change]:

@@ -438,6 +438,8 @@ class Confirmations:
         found = series_rows.canary(connection, series.hardware_id)
         points = series_rows.points(connection, change.series_id)
         good = next((one.measured_at for one in points if one.job_id == change.last_good_job_id), change.measured_at)
+        # An older commit may have been measured after those behind it.
+        good = min(good, change.measured_at)
         sung = canary_moved(found, good, self._context.clock.now(), change.effect)
         if sung:
             return True, f"the machine changed too, {sung}"

@@ -9,6 +9,7 @@ from prony.app import change_decisions
 from prony.app import history as steps
 from prony.app.fleet.alarm_engine import AlarmEngine, change_happenings
 from prony.app.fleet.context import FleetContext
+from prony.errors import NotFoundError, PronyError
 from prony.model.access import Principal
 from prony.model.history import (
     OPEN,
@@ -24,7 +25,7 @@ from prony.model.history import (
 from prony.model.queue import Page
 from prony.store import confirmations
 from prony.store import series as rows
-from prony.store.database import Connection
+from prony.store.database import Connection, is_answering
 from prony.store.writer import Transaction
 
 # In one look: what is left waits for the next, and nobody waits for us.
@@ -39,21 +40,39 @@ class Histories:
     def __init__(self, context: FleetContext, alarm_engine: AlarmEngine) -> None:
         self._context = context
         self._alarm_engine = alarm_engine
+        self._looked_at = ""  # where the next look goes on: what cannot be judged keeps nobody waiting
+        self._failures: dict[str, str] = {}  # series that could not be judged -> why
 
     async def judge_waiting(self) -> tuple[Change, ...]:
         """Judge some of the series that have new results; return the changes that are new, or stand otherwise now."""
-        waiting = await self._context.read(lambda connection: rows.waiting(connection, _AT_ONCE))
+        waiting = await self._context.read(partial(rows.waiting, limit=_AT_ONCE, after=self._looked_at))
+        self._looked_at = waiting[-1] if len(waiting) == _AT_ONCE else ""
         return await self.judge_series(waiting)
 
     async def judge_series(self, series_ids: Sequence[str]) -> tuple[Change, ...]:
-        """Judge these, and tell what changed."""
+        """Judge these, and tell what changed; one that cannot be judged is left for a later round."""
         found: list[Change] = []
         for series_id in series_ids:
-            judgement = await self._context.read(partial(steps.judge_series, series_id=series_id))
-            found += await self._context.write(partial(self._keep, judgement=judgement))
+            try:
+                found += await self._judge_one(series_id)
+            except PronyError as exc:
+                await self._context.read(is_answering)  # if the database is away, none of them can be judged
+                self._report_failure(series_id, exc)
+            else:
+                self._failures.pop(series_id, None)
         for change in found:
             self._context.hook("change", kind=change.kind, state=change.state.value, change=change.id)
         return tuple(found)
+
+    async def _judge_one(self, series_id: str) -> tuple[Change, ...]:
+        judgement = await self._context.read(partial(steps.judge_series, series_id=series_id))
+        return await self._context.write(partial(self._keep, judgement=judgement))
+
+    def _report_failure(self, series_id: str, error: PronyError) -> None:
+        """Say once why a series cannot be judged; one that was deleted meanwhile is no failure."""
+        if not isinstance(error, NotFoundError) and self._failures.get(series_id) != error.message:
+            self._failures[series_id] = error.message
+            self._context.hook("not_judged", series=series_id, message=error.message)
 
     def _keep(self, transaction: Transaction, judgement: steps.Judgement) -> tuple[Change, ...]:
         before = {one.id: one for one in rows.changes(transaction.connection, judgement.told.series.id)}

@@ -132,19 +132,25 @@ def _there(loaded: LoadedRecipe, options: Namespace) -> int:
 
 
 def _compare(compare: Callable[[], Comparison], options: Namespace, code: int) -> int:
-    """Show the comparison and return the exit code; `code` is that of the run, which stays where it is not 0."""
+    """Show the comparison and return the exit code; `code` is that of the run, which stays where it is not 0.
+
+    A program gets a JSON document in any case: the comparison, or why there is none.
+    """
     from prony.cli.finish_run import STOPPED
-    from prony.cli.output import print_note
+    from prony.cli.output import print_json, print_note
     from prony.errors import InputError
 
-    if code == STOPPED:
+    if code == STOPPED and not options.json:
         return code
     try:
         found = compare()
     except InputError as exc:
         if not code:
             raise
-        print_note(f"not compared: {exc.message}")  # what failed was told
+        if options.json:
+            print_json({"error": exc.to_dict()})
+        else:
+            print_note(f"not compared: {exc.message}")  # what failed was told
         return code
     shown = _print_comparison(found, options)
     return code or shown

@@ -12,7 +12,7 @@ import numpy as np
 from prony.analyse.canaries import canary_medians
 from prony.analyse.estimates import EstimateSet, percentile_estimate, sensitivity_of, single_estimates
 from prony.analyse.peaks import find_peak
-from prony.analyse.per_run_metrics import energy_j, on_cpu, on_own_card, power_w
+from prony.analyse.per_run_metrics import energy_j, on_unit, power_w
 from prony.analyse.percentiles import PercentileOfRuns, RunSamples
 from prony.analyse.quality import add_task_scores
 from prony.analyse.runs import PERCENTILES, MeasuredRun
@@ -78,7 +78,7 @@ def _run_numbers(repetition: Repetition, times: TokenTimes, work: LlmWorkload) -
         found["load_ms"] = (load.end_ns - load.begin_ns) / 1e6
     if measure is not None and measure.rss_peak_kib is not None:
         found["rss_peak_mib"] = measure.rss_peak_kib / 1024
-    own = on_cpu(repetition) if work.unit == "cpu" else on_own_card(repetition)
+    own = on_unit(repetition, work.unit)
     joules, watts = (energy_j(own), power_w(own)) if measure is not None else (None, None)
     if watts is not None:
         found["power_w"] = watts

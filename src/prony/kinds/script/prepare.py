@@ -19,7 +19,7 @@ from prony.model.job import Job
 from prony.ports.plugins import nearest
 from prony.ports.workload import Needs, Prepare
 from prony.runner.containers import find_engine, no_engine
-from prony.runner.script_folders import REFERENCE, directory_of, files_of
+from prony.runner.script_folders import REFERENCE, directory_of, files_of, is_copied
 
 if TYPE_CHECKING:
     from prony.runner.context import RunContext
@@ -121,9 +121,9 @@ def _check_program(workload: ScriptWorkload) -> None:
 def _check_absolute(program: str) -> None:
     if shutil.which(program) is not None:
         return
-    if Path(program).is_file():
+    if _is_file(program):
         raise _no_program(f"{program} is not executable", f"run: {shlex.join(['chmod', '+x', program])}")
-    told = "is not a file" if Path(program).exists() else "does not exist"
+    told = "is not a file" if _exists(program) else "does not exist"
     raise _no_program(f"program {program} {told}", "write the path of a program of this machine")
 
 
@@ -135,14 +135,24 @@ def _check_relative(workload: ScriptWorkload, program: str) -> None:
         hint = f"set workload.directory to the folder of {program}, for example directory: ."
         raise _no_program(f"{program} not found: the command runs in an empty folder", hint)
     folder = Path(workload.directory)
-    place = folder.parent if folder.is_file() else folder
-    if folder.suffix == ".tar" or not place.is_dir():
+    place = folder.parent if _is_file(folder) else folder
+    if folder.suffix == ".tar" or not _is_folder(place):
         return
-    if not (place / program).is_file() or (folder.is_file() and not (place / program).samefile(folder)):
+    if not _is_file(place / program) or (_is_file(folder) and not (place / program).samefile(folder)):
         raise _no_program(f"program {program} not found in {folder}", "name a file of workload.directory")
+    _check_copied(workload, place, program)
     if not workload.copy_files and not os.access(place / program, os.X_OK):  # every file of a copy can be run
         path = str(place / program)
         raise _no_program(f"{path} is not executable", f"run: {shlex.join(['chmod', '+x', path])}")
+
+
+def _check_copied(workload: ScriptWorkload, folder: Path, file: str) -> None:
+    """Refuse what lies beside a folder that is copied, or in what a copy leaves out."""
+    if workload.copy_files and not is_copied(folder, file):
+        path = os.path.normpath((folder / file).absolute())
+        raise _no_program(
+            f"{file} is not copied: the command runs in a copy of {folder}", f"write the absolute path: {path}"
+        )
 
 
 def _check_on_path(program: str) -> None:
@@ -173,15 +183,39 @@ def _check_script_file(workload: ScriptWorkload) -> None:
             code="no_script_program",
         )
     folder = Path(workload.directory)
-    if folder.is_dir() and not (folder / script).exists():
-        near = nearest(script, (item.name for item in folder.iterdir()))
+    if not _is_folder(folder):
+        return
+    if not _exists(folder / script):
+        near = nearest(script, _names_in(folder))
         hint = f"did you mean {near}?" if near else "name a file of workload.directory, or an absolute path"
         raise InputError(f"{script} not found in {folder.absolute()}", hint=hint, code="no_script_program")
+    _check_copied(workload, folder, script)
 
 
 def _programs(path: str) -> set[str]:
-    folders = [Path(text) for text in path.split(os.pathsep) if text]
-    return {item.name for folder in folders if folder.is_dir() for item in folder.iterdir()}
+    return {name for folder in path.split(os.pathsep) if folder for name in _names_in(folder)}
+
+
+# Those of pathlib raise where a folder is closed or a name is too long: neither can be a program that is run.
+
+
+def _is_file(path: str | Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def _is_folder(path: str | Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def _exists(path: str | Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def _names_in(folder: str | Path) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208
+    except OSError:  # closed, or no folder
+        return []
 
 
 # Which key an error is about, by its code.

@@ -31,6 +31,7 @@ def _side(code: str = "") -> Entry:
     ("code", "cause", "todo"),
     [
         ("contaminated", "The machine may be the cause", "Measure again on a quiet machine"),
+        ("too_short", "The load may be the cause", "Make the load longer, or run"),
         ("client_bound", "The load may be the cause", "Change the load so that its clients are not the limit"),
     ],
 )

@@ -22,7 +22,9 @@ from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.queue import ExperimentView
 from prony.model.result import CanaryReading, Effective, ModelFacts, Repetition
+from prony.store.database import writing
 from prony.store.home import Home
+from prony.store.series import keep_change
 from servers.receiver import Receiver
 
 from .fleet_fixture import FACTS, ME, SETTINGS, FakeAgent, FleetFixture, open_fleet, recipe
@@ -539,13 +541,20 @@ async def test_what_a_person_decided_meanwhile_stays_so_and_its_runs_are_stopped
     assert len(await lab.confirming()) == 1
 
 
-async def test_a_machine_that_changed_too_leaves_the_change_undecided(local: FleetFixture, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_backfilled", [False, True])
+async def test_a_machine_that_changed_too_leaves_the_change_undecided(
+    local: FleetFixture, tmp_path: Path, is_backfilled: bool
+) -> None:
     lab = await lab_of(local, tmp_path)
     await lab.record(WORSE[:4])
     await lab.attend()
     change = await lab.change()
+    if is_backfilled:  # the commit before it was measured after it
+        with writing(local.fleet.context.engine) as connection:
+            keep_change(connection, change.model_copy(update={"last_good_job_id": lab.seen[-1].id}))
     (series,) = (await local.fleet.histories.series()).items
-    for name, at, value in (("before", AT, 10.0), ("after", local.clock.now(), 11.0)):
+    changed_at = change.measured_at + timedelta(seconds=1) if is_backfilled else local.clock.now()
+    for name, at, value in (("before", AT, 10.0), ("after", changed_at, 11.0)):
         figure = Estimate(value=value, unit="ms", low=value - 0.1, high=value + 0.1, count=9, method="t")
         taken = Calibration(
             id=name, hardware_id=series.hardware_id, software_id="sw", taken_at=at, figures={"kernel_ms": figure}

@@ -16,6 +16,7 @@ from prony.model.history import Acknowledgement, ChangeState, NewBaseline, Serie
 from prony.model.job import Job
 from prony.model.metric import HEADLINE
 from prony.model.recipe import Recipe
+from prony.store.database import writing
 from servers.receiver import Receiver
 
 from .alarming import alarmed, pass_to, told
@@ -32,16 +33,16 @@ def numbers(count: int, *, change: int) -> list[float]:
     return [float(value) for value in values]
 
 
-def keep(fleet_fixture: FleetFixture, values: Sequence[float], begin: int = 0) -> None:
+def keep(fleet_fixture: FleetFixture, values: Sequence[float], begin: int = 0, name: str = "nightly") -> None:
     """Record results as arrivals do, one a minute."""
     store = fleet_fixture.fleet.context.store
     for place, value in enumerate(values, begin):
         at = AT + timedelta(minutes=place)
         made = Experiment(
-            id=f"e{place:03d}", name="nightly", recipe=Recipe(name="nightly", workload=_WORKLOAD), created_at=at,
+            id=f"e{place:03d}", name=name, recipe=Recipe(name=name, workload=_WORKLOAD), created_at=at,
             state=ExperimentState.COMPLETE, job_count=1,
         )  # fmt: skip
-        job = Job(id=f"e{place:03d}-1", experiment_id=made.id, name="nightly", workload=_WORKLOAD)
+        job = Job(id=f"e{place:03d}-1", experiment_id=made.id, name=name, workload=_WORKLOAD)
         store.save_experiment(made, [job])
         folder = write(store.home.result_folder(made.id, job.id), job, started_at=at)
         estimate = Estimate(value=value, unit="ms", count=5, method="t")
@@ -83,6 +84,24 @@ async def test_series_are_listed_in_pages_and_shown(fleet_fixture: FleetFixture)
     assert len((await fleet_fixture.fleet.histories.history(series.id)).points) == 5
     with pytest.raises(NotFoundError, match="no series"):
         await fleet_fixture.fleet.histories.history("s0")
+
+
+async def test_a_series_that_cannot_be_judged_keeps_no_other_waiting(
+    fleet_fixture: FleetFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prony.app.fleet.histories._AT_ONCE", 1)
+    heard: list[dict[str, object]] = []
+    fleet_fixture.fleet.context.hooks.append(lambda happened, facts: heard.extend([facts] * (happened == "not_judged")))
+    for number, name in enumerate(("one", "two")):
+        keep(fleet_fixture, numbers(2, change=2), begin=10 * number, name=name)
+    histories = fleet_fixture.fleet.histories
+    broken, sound = sorted((await histories.series()).items, key=lambda one: one.id)
+    with writing(fleet_fixture.fleet.context.engine) as connection:
+        connection.exec_driver_sql(f"UPDATE series SET document = '{{}}' WHERE id = '{broken.id}'")
+    for _ in range(6):
+        await histories.judge_waiting()
+    assert (await histories.history(sound.id)).series.runs == 2
+    assert [one["series"] for one in heard] == [broken.id]
 
 
 async def test_a_baseline_is_pinned_and_forgotten(fleet_fixture: FleetFixture) -> None:

@@ -1,5 +1,5 @@
 import { screen, waitFor, within } from "@testing-library/react";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 
 import type { About } from "@/api/schema";
 
@@ -72,7 +72,9 @@ describe("the overview", () => {
     ["https://prony.example.org/", false, "prony agent start --server https://prony.example.org"],
   ])("starts the first agent with a token where it needs one: %s, %s", async (url, asksTokens, command) => {
     const before = location.href;
-    (window as unknown as { happyDOM: { setURL: (url: string) => void } }).happyDOM.setURL(url);
+    const { happyDOM } = window as unknown as { happyDOM: { setURL: (url: string) => void } };
+    onTestFinished(() => happyDOM.setURL(before));
+    happyDOM.setURL(url);
     const about = {
       asks_tokens: asksTokens,
       grafana: "",
@@ -89,6 +91,5 @@ describe("the overview", () => {
     await visit("/");
     const shown = await screen.findByLabelText("The command that starts an agent");
     await waitFor(() => expect(shown.textContent).toBe(command));
-    (window as unknown as { happyDOM: { setURL: (url: string) => void } }).happyDOM.setURL(before);
   });
 });
