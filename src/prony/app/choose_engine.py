@@ -10,7 +10,7 @@ from prony.errors import InputError
 from prony.model.assumption import Assumption
 from prony.ports import plugins
 from prony.ports.engine import gpu_build_command
-from prony.ports.unit_names import unit_aliases
+from prony.ports.unit_names import unit_aliases, unit_number
 from prony.recipe.formats import SUFFIXES
 
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ class EngineChooser:
         unit = next((one for name in names for one in report.units if one.unit == name), None)
         if unit is None:
             there = ", ".join(one.unit for one in report.units)
-            command = gpu_build_command(plugins.load_plugin(plugins.ENGINES, name), wanted)
+            is_built = unit_number(wanted)[0] in {unit_number(one.unit)[0] for one in report.units}
+            command = "" if is_built else gpu_build_command(plugins.load_plugin(plugins.ENGINES, name), wanted)
             hint = f"it has {there}" + (f"; another build of it: {command}" if command else "")
             return InputError(f"{name} has no unit {wanted!r} here", hint=hint, code="unit_unavailable")
         precision = self._wish.precision

@@ -89,8 +89,9 @@ def test_the_first_card_has_two_names(tmp_path: Path, asked: str, there: str) ->
         return draft_model_recipe(request, cache=tmp_path / "cache", base=tmp_path, inspect=inspect_card)
 
     if asked == "cuda-1":
-        with pytest.raises(InputError, match="no unit 'cuda-1'"):
+        with pytest.raises(InputError, match="no unit 'cuda-1'") as caught:
             draft_on_card()
+        assert caught.value.hint == "it has cuda", "this build has what a card needs"
     else:
         assert draft_on_card().document["workload"]["unit"] == asked
 
