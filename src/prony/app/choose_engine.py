@@ -31,9 +31,14 @@ class EngineWish:
 class EngineChooser:
     """Chooses engines for models, starts each engine once, and remembers what it had to assume."""
 
-    def __init__(self, wish: EngineWish, inspect: Callable[[str], EngineReport]) -> None:
+    def __init__(
+        self, wish: EngineWish, inspect: Callable[[str], EngineReport],
+        offers: Callable[[str, tuple[str, ...]], bool] = lambda *_: False,
+    ) -> None:  # fmt: skip
+        """`offers` tells whether a model can be had in one of these formats, beside the one that it has by itself."""
         self._wish = wish
         self._inspect = inspect
+        self._offers = offers
         self._reports: dict[str, EngineReport] = {}
         self.assumptions: list[Assumption] = []
 
@@ -93,8 +98,8 @@ class EngineChooser:
 
     def _check_named(self, name: str, model: str, ending: str, readers: Sequence[str]) -> None:
         plugins.target(plugins.ENGINES, name)
-        if name not in readers:
-            formats = plugins.load_plugin(plugins.ENGINES, name).formats
+        formats = plugins.load_plugin(plugins.ENGINES, name).formats
+        if name not in readers and not self._offers(model, formats):
             raise InputError(
                 f"{name} does not read {ending}: {model}; it reads {', '.join(formats)}",
                 hint=f"{ending} is read by {', '.join(readers)}",
