@@ -178,7 +178,7 @@ def test_two_values_of_a_parameter_take_turns_and_every_export_has_them(
         (("no.onnx",), "model not found"),
         (("zoo:tinny",), "tinny"),
         (("zoo:tiny", "--engine", "nosuch"), "no engine is called"),
-        (("zoo:tiny", "--engine", "torch"), "torch does not read .onnx"),
+        (("zoo:tiny", "--engine", "vllm"), "vllm does not read .onnx"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_exit_code_2(words: tuple[str, ...], told: str) -> None:

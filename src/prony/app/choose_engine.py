@@ -10,7 +10,7 @@ from prony.errors import InputError
 from prony.model.assumption import Assumption
 from prony.ports import plugins
 from prony.ports.engine import gpu_build_command
-from prony.ports.unit_names import unit_aliases
+from prony.ports.unit_names import unit_aliases, unit_number
 from prony.recipe.formats import SUFFIXES
 
 if TYPE_CHECKING:
@@ -31,9 +31,14 @@ class EngineWish:
 class EngineChooser:
     """Chooses engines for models, starts each engine once, and remembers what it had to assume."""
 
-    def __init__(self, wish: EngineWish, inspect: Callable[[str], EngineReport]) -> None:
+    def __init__(
+        self, wish: EngineWish, inspect: Callable[[str], EngineReport],
+        offers: Callable[[str, tuple[str, ...]], bool] = lambda *_: False,
+    ) -> None:  # fmt: skip
+        """`offers` tells whether a model can be had in one of these formats, beside the one that it has by itself."""
         self._wish = wish
         self._inspect = inspect
+        self._offers = offers
         self._reports: dict[str, EngineReport] = {}
         self.assumptions: list[Assumption] = []
 
@@ -93,8 +98,8 @@ class EngineChooser:
 
     def _check_named(self, name: str, model: str, ending: str, readers: Sequence[str]) -> None:
         plugins.target(plugins.ENGINES, name)
-        if name not in readers:
-            formats = plugins.load_plugin(plugins.ENGINES, name).formats
+        formats = plugins.load_plugin(plugins.ENGINES, name).formats
+        if name not in readers and not self._offers(model, formats):
             raise InputError(
                 f"{name} does not read {ending}: {model}; it reads {', '.join(formats)}",
                 hint=f"{ending} is read by {', '.join(readers)}",
@@ -140,7 +145,8 @@ class EngineChooser:
         unit = next((one for name in names for one in report.units if one.unit == name), None)
         if unit is None:
             there = ", ".join(one.unit for one in report.units)
-            command = gpu_build_command(plugins.load_plugin(plugins.ENGINES, name), wanted)
+            is_built = unit_number(wanted)[0] in {unit_number(one.unit)[0] for one in report.units}
+            command = "" if is_built else gpu_build_command(plugins.load_plugin(plugins.ENGINES, name), wanted)
             hint = f"it has {there}" + (f"; another build of it: {command}" if command else "")
             return InputError(f"{name} has no unit {wanted!r} here", hint=hint, code="unit_unavailable")
         precision = self._wish.precision

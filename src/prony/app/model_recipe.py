@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from prony.app.choose_engine import EngineChooser, EngineWish, model_endings
 from prony.app.quick_recipe import QuickRecipe, join_as_name, plain_name
-from prony.errors import InputError
+from prony.errors import CapacityError, InputError
 from prony.model.assumption import Assumption
 from prony.model.quantity import duration_text
 from prony.model.recipe import UNLIMITED_RUNS, Measure
 from prony.ports import plugins
-from prony.ports.models import FetchOptions, policy_of, scheme_of
+from prony.ports.models import FetchOptions, LooksUpModels, policy_of, scheme_of
 from prony.runner.models import source_of
 from prony.stats.spread import FEWEST_RUNS
 
@@ -63,7 +63,8 @@ def draft_model_recipe(
         InputError: A model is not there or is empty, no engine here reads it, or an engine lacks what was asked for.
     """
     _refuse_twice(request.models)
-    chooser = EngineChooser(EngineWish(request.engines, request.units, request.precision), inspect)
+    wish = EngineWish(request.engines, request.units, request.precision)
+    chooser = EngineChooser(wish, inspect, lambda model, formats: _is_offered(model, formats, cache, base))
     engines = [chooser.choose(model, _ending_of(model, cache, base)) for model in request.models]
     quick = draft_with_engines(request, engines)
     return QuickRecipe(quick.document, (*chooser.assumptions, *quick.assumptions))
@@ -182,6 +183,18 @@ def _ending_of(model: str, cache: Path, base: Path) -> str:
             f"{files.path} is empty", hint="the file is incomplete: export or copy it again", code="damaged_model"
         )
     return files.path.suffix.lower()
+
+
+def _is_offered(model: str, formats: tuple[str, ...], cache: Path, base: Path) -> bool:
+    """Return whether a model's source has it in one of these formats too, as the zoo has its models."""
+    source = source_of(model)
+    if not isinstance(source, LooksUpModels):
+        return False
+    try:
+        source.look_up(model, FetchOptions(cache=cache, formats=formats, base=base, policy=policy_of(os.environ)))
+    except CapacityError:
+        return False
+    return True
 
 
 def _plain_folder(model: str, base: Path) -> Path | None:

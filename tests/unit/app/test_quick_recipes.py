@@ -89,8 +89,9 @@ def test_the_first_card_has_two_names(tmp_path: Path, asked: str, there: str) ->
         return draft_model_recipe(request, cache=tmp_path / "cache", base=tmp_path, inspect=inspect_card)
 
     if asked == "cuda-1":
-        with pytest.raises(InputError, match="no unit 'cuda-1'"):
+        with pytest.raises(InputError, match="no unit 'cuda-1'") as caught:
             draft_on_card()
+        assert caught.value.hint == "it has cuda", "this build has what a card needs"
     else:
         assert draft_on_card().document["workload"]["unit"] == asked
 
@@ -106,7 +107,8 @@ def test_all_engines_are_a_matrix_of_those_that_are_ready(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("asked", "told", "hint"),
     [
-        ({"engines": ("torch",)}, "torch does not read .onnx", "read by onnxruntime"),
+        ({"engines": ("vllm",)}, "vllm does not read .onnx", "read by onnxruntime"),
+        ({"engines": ("torch",)}, "torch is missing here", "add torch"),
         ({"engines": ("onxruntime",)}, "no engine is called", "onnxruntime"),
         ({"units": ("cpu", "cuda")}, "no unit 'cuda'", "cpu"),
         ({"precision": "int8"}, "no precision 'int8'", "fp32"),
@@ -118,6 +120,24 @@ def test_an_engine_that_lacks_what_was_asked_for_is_refused(
     with pytest.raises(InputError, match=told) as caught:
         draft(tmp_path, "zoo:tiny", **asked)
     assert hint in caught.value.hint
+
+
+def test_an_engine_that_is_named_takes_a_model_of_the_zoo_in_its_own_format(tmp_path: Path) -> None:
+    def inspect_any(name: str) -> EngineReport:
+        return inspect("onnxruntime").model_copy(update={"name": name})
+
+    def choose(model: str, *engines: str) -> list[dict[str, object]]:
+        request = ModelRequest(models=(model,), engines=engines)
+        quick = draft_model_recipe(request, cache=tmp_path / "cache", base=tmp_path, inspect=inspect_any)
+        return [job.workload.model_dump(include={"model", "engine"}) for job in loads(quick.text).jobs("e")]
+
+    assert choose("zoo:tiny", "torch") == [{"model": "zoo:tiny", "engine": "torch"}]
+    assert [one["engine"] for one in choose("zoo:tiny", "torch", "onnxruntime")] == ["torch", "onnxruntime"]
+    (tmp_path / "mine.tflite").write_bytes(b"x")
+    with pytest.raises(InputError, match=r"torch does not read \.tflite"):
+        choose("mine.tflite", "torch")
+    with pytest.raises(InputError, match=r"litert does not read \.onnx"):
+        choose("zoo:bert-mini", "litert")
 
 
 def test_a_model_that_cannot_be_read_is_refused_with_a_hint(tmp_path: Path) -> None:

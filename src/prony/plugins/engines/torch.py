@@ -136,9 +136,10 @@ def _find(torch: Any, unit: str) -> str:
     else:
         device = next((units[one] for one in unit_aliases(unit) if one in units), None)
     if device is None:
+        there = [*units, *(f"cuda:{uuid}" for uuid in _list_cards(torch).values() if ":" in unit)]
         raise CapacityError(
             f"PyTorch sees no unit {unit!r} on this machine",
-            hint=f"available: {', '.join(units)}; this is the build {torch.__version__}{_advise_build(torch, unit)}",
+            hint=f"available: {', '.join(there)}; this is the build {torch.__version__}{_advise_build(torch, unit)}",
             code="unit_unavailable",
         )
     return device
@@ -153,11 +154,18 @@ def _advise_build(torch: Any, unit: str) -> str:
 def _find_card(torch: Any, unit: str) -> str | None:
     """Return the device of a unit that names a card by its UUID or the beginning of it: `cuda:GPU-9292ab31`."""
     kind, _, wanted = unit.partition(":")
-    if kind != "cuda" or not wanted or not torch.cuda.is_available():
+    if kind != "cuda" or not wanted:
         return None
-    ids = {f"cuda:{index}": card_id(torch, index) for index in range(torch.cuda.device_count())}
-    found = [device for device, uuid in ids.items() if uuid.startswith(f"GPU-{wanted.removeprefix('GPU-')}")]
+    found = [
+        device for device, uuid in _list_cards(torch).items() if uuid.startswith(f"GPU-{wanted.removeprefix('GPU-')}")
+    ]
     return found[0] if len(found) == 1 else None
+
+
+def _list_cards(torch: Any) -> dict[str, str]:
+    """Return the UUID of every CUDA card, by its device."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return {f"cuda:{index}": card_id(torch, index) for index in range(count)}
 
 
 def _check(options: LoadOptions) -> None:

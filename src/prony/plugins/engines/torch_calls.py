@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -65,14 +66,18 @@ class PreparedRun:
         work = self._work
         begin_ns = time.perf_counter_ns()
         chosen = {} if work.mode == "compile" else {"mode": work.mode}
+        if chosen and work.device.startswith("cuda"):
+            _tune_in_another_process()
         module = work.torch.compile(work.module, **chosen)
-        answer = module(*work.args, **work.kwargs)
-        work.wait()
+        try:
+            answer = module(*work.args, **work.kwargs)
+            work.wait()
+        except RuntimeError as exc:
+            if not chosen or _WRONG_ACCESS not in str(exc):
+                raise
+            raise SutError(_BAD_KERNEL, hint=_BAD_KERNEL_HINT, code="engine_error") from exc
         self._stages["compile"] = begin_ns, time.perf_counter_ns()
-        with suppress(ImportError):  # its helpers would go on beside what is timed
-            from torch._inductor.async_compile import shutdown_compile_workers
-
-            shutdown_compile_workers()
+        _end_compile_helpers()
         self.run = lambda: module(*work.args, **work.kwargs)
         return answer
 
@@ -102,6 +107,58 @@ class PreparedRun:
 
         self.run = replay
         return replay()
+
+
+_WRONG_ACCESS = "illegal memory access"
+_BAD_KERNEL = "a kernel that PyTorch tried or chose by max-autotune used memory that it does not own"
+_BAD_KERNEL_HINT = (
+    "this is a fault of PyTorch or Triton: use options.mode: compile or graph, or another version of PyTorch"
+)
+_TUNING_VARIABLE = "TORCHINDUCTOR_AUTOTUNE_IN_SUBPROC"
+
+
+def _tune_in_another_process() -> None:
+    """Let kernels be tried in a process of their own, unless the environment says otherwise: one that uses memory that
+    it does not own, as some of Triton's for depthwise convolutions do, ends the use of the card for its whole process.
+    """
+    if _TUNING_VARIABLE not in os.environ:
+        from torch._inductor import autotune_process, config
+
+        config.autotune_in_subproc = True
+        _start_again_after_errors(autotune_process.TuningProcess)
+
+
+def _start_again_after_errors(process: Any) -> None:
+    """Replace the process that tries kernels after one that broke it: PyTorch 2.11 goes on with it, where no kernel can
+    run any more, and so chooses none of those that it had yet to try.
+    """
+    get = process.get
+    if hasattr(process, "restart") and get.__name__ != "get_or_start_again":
+
+        def get_or_start_again(self: Any, *args: Any) -> Any:
+            try:
+                return get(self, *args)
+            except RuntimeError as exc:
+                if _WRONG_ACCESS not in str(exc):
+                    raise
+                self.restart()
+                raise RuntimeError(_BAD_KERNEL) from exc
+
+        process.get = get_or_start_again
+
+
+def _end_compile_helpers() -> None:
+    """End the processes that compiled and tried kernels: they would go on, and hold memory, beside what is timed."""
+    with suppress(ImportError):
+        from torch._inductor.async_compile import shutdown_compile_workers
+
+        shutdown_compile_workers()
+    with suppress(ImportError):
+        from torch._inductor.autotune_process import get_tuning_process_pool
+
+        if get_tuning_process_pool.cache_info().currsize:
+            get_tuning_process_pool().shutdown()
+            get_tuning_process_pool.cache_clear()  # should anything be compiled later, that starts another
 
 
 class TorchDeviceCall:
