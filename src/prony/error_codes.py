@@ -459,7 +459,7 @@ _AGENTS = {
     ),
     "port_taken": ("the agent's metrics port is taken", "choose another --metrics-port"),
     "kind_refused": (
-        "the agent's owner does not allow this kind of workload",
+        "the agent's owner does not allow this kind of workload, or no command in it",
         "ask the owner for `prony agent start --kinds`",
     ),
 }

@@ -28,8 +28,10 @@ from prony.model.job import Job
 from prony.model.lease import Lease
 from prony.model.result import Failure, Result, ResultState
 from prony.model.states import AGENT, check_transition
+from prony.model.workload import Workload
 from prony.ports.agent_link import ServerLink
 from prony.ports.tracing import Span, SpanFacts
+from prony.ports.workload import command_kinds
 from prony.runner.script_folders import REFERENCE, unpack_scripts
 from prony.store.home import Home
 
@@ -124,15 +126,24 @@ async def _fetch_scripts(job: Job, link: ServerLink, home: Home) -> None:
         await asyncio.to_thread(unpack_scripts, tar, found[1], home.cache)
 
 
+def _refuse_kind(workload: Workload, allowed: Collection[str]) -> Failure | None:
+    """Return why the owner's `--kinds` keep a job from being run here. A server may be too old to see it."""
+    hint = "the agent's owner can allow it: `prony agent start --kinds`"
+    if workload.kind not in allowed:
+        message = f"this agent does not run jobs of the kind {workload.kind}"
+    elif workload.has_own_command and not any(one in allowed for one in command_kinds()):
+        message = "the job names a command of its own, and this agent runs no commands of submitters"
+        hint = f"{hint} with {' or '.join(command_kinds())}"
+    else:
+        return None
+    return Failure(code="kind_refused", message=message, hint=hint, whose="capacity")
+
+
 async def prepare_job(job: Job, context: AgentContext) -> Failure | None:
     """Have here what a job needs of the server; return why it is not run at all, where the answer would stay so."""
-    if job.workload.kind not in context.settings.kinds:
-        return Failure(
-            code="kind_refused",
-            message=f"this agent does not run jobs of the kind {job.workload.kind}",
-            hint="the agent's owner can allow it: `prony agent start --kinds`",
-            whose="capacity",
-        )
+    refusal = _refuse_kind(job.workload, context.settings.kinds)
+    if refusal is not None:
+        return refusal
     try:
         await _fetch_scripts(job, context.link, context.home)
     except (Refused, InputError) as exc:

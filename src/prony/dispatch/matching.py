@@ -12,7 +12,7 @@ from prony.model.fact import FactComparison, Value, parse_comparison
 from prony.model.job import Job
 from prony.model.place import Demand, Lack, Place, Wanted
 from prony.ports.unit_names import unit_aliases, unit_number
-from prony.ports.workload import kind_of
+from prony.ports.workload import command_kinds, kind_of
 
 __all__ = ["demand_of", "facts_of", "lacks"]
 
@@ -32,7 +32,9 @@ def _no_reason(fact: str, wanted: tuple[str, ...]) -> str:  # noqa: ARG001 - a R
 def demand_of(job: Job, place: Place) -> Demand:
     """Return what a device needs for this job; jobs that want the same have demands of the same id."""
     needs = kind_of(job.workload).prepare.needs(job.workload)
-    return Demand(where=place.where, kind=job.workload.kind, agents=job.agents, **needs)
+    return Demand(
+        where=place.where, kind=job.workload.kind, agents=job.agents, own_command=job.workload.has_own_command, **needs
+    )
 
 
 def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no_reason) -> tuple[Lack, ...]:
@@ -43,8 +45,8 @@ def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no
         if not _fits(name, wanted, _values(facts.get(name)))
     ]
     missing = [(name, wanted) for name, wanted in _needs(demand, facts) if not _has_one(wanted, facts.get(name))]
-    card = _lacking_card(demand.card, facts)
-    if not asked and not missing and not card:
+    more = (*_lacking_card(demand.card, facts), *_lacking_commands(demand, facts))
+    if not asked and not missing and not more:
         return ()
     if any(name == "engine" for name, _ in missing):  # who has not the engine has nothing of it
         missing = [(name, wanted) for name, wanted in missing if not name.startswith("engine.")]
@@ -57,7 +59,7 @@ def lacks(demand: Demand, facts: Mapping[str, Fact], reason_for: ReasonFor = _no
         )
         for name, wanted in missing
     )
-    return (*asked, *needed, *card)
+    return (*asked, *needed, *more)
 
 
 def _lacking_card(card: str | None, facts: Mapping[str, Fact]) -> tuple[Lack, ...]:
@@ -69,6 +71,16 @@ def _lacking_card(card: str | None, facts: Mapping[str, Fact]) -> tuple[Lack, ..
     is_old = not uuids and any(isinstance(one, int) and one > 0 for one in _values(facts.get("gpu.count")))
     reason = "this agent does not report the UUIDs of its cards: update its Prony" if is_old else ""
     return (Lack(fact="gpu.uuid", wanted=f"{card}*", has=_has_text(facts.get("gpu.uuid")), reason=reason),)
+
+
+def _lacking_commands(demand: Demand, facts: Mapping[str, Fact]) -> tuple[Lack, ...]:
+    """Return what is lacking where a job names a command, on a device whose owner allows no kind that runs commands."""
+    allowed = facts.get("kinds")
+    if not demand.own_command or _has_one(kinds := command_kinds(), allowed):
+        return ()
+    needed = tuple(dict.fromkeys((*map(str, _values(allowed)), demand.kind, *kinds[:1])))
+    reason = f"the job names a command of its own: start its agent with --kinds {','.join(needed)}"
+    return (Lack(fact="kinds", wanted=" or ".join(kinds), has=_has_text(allowed), reason=reason),)
 
 
 def _advise_unit(demand: Demand, name: str, facts: Mapping[str, Fact]) -> str:

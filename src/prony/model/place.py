@@ -78,6 +78,7 @@ class Demand(Noun):
     service: str | None = None  # that the agent itself starts, as it is installed there
     containers: tuple[str, ...] = ()  # engines, of which one must be there
     launcher: str | None = None
+    own_command: bool = False  # only an agent runs it whose owner allows a kind that runs commands
 
     @property
     def id(self) -> str:

@@ -56,6 +56,8 @@ class Workload(Noun):
     is_rankable: ClassVar[bool] = True
     # Whether an agent runs it unless its owner says otherwise.
     is_allowed_by_default: ClassVar[bool] = False
+    # Whether each of its jobs runs commands of whoever submits it: an owner who allows the kind allows commands.
+    runs_commands: ClassVar[bool] = False
     # Whether it runs in the process that asks for it, and not in a runner's process of its own.
     runs_in_place: ClassVar[bool] = False
     # The columns that its samples have beside repetition, index and phase.
@@ -98,6 +100,11 @@ class Workload(Noun):
     def metric_units(self) -> Mapping[str, str] | None:
         """The units of the metrics that it names itself; None where all its metrics are those of the glossary."""
         return None
+
+    @property
+    def has_own_command(self) -> bool:
+        """Whether this one names a command to run, although most of its kind do not."""
+        return False
 
     def count_agents(self, load: Load) -> int:
         """Return how many agents run a job together."""

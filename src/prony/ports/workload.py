@@ -503,6 +503,11 @@ def default_kinds() -> tuple[str, ...]:
     return tuple(name for name in kind_names() if workload_schema(name).is_allowed_by_default)
 
 
+def command_kinds() -> tuple[str, ...]:
+    """Return the kinds whose jobs run commands: an owner who allows one of them lets submitters run any command."""
+    return tuple(name for name in kind_names() if workload_schema(name).runs_commands)
+
+
 def load_parts(part: str) -> None:
     """Load one part of every kind, ahead of the first use."""
     for name in kind_names():

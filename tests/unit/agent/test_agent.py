@@ -257,6 +257,21 @@ def test_a_kind_that_is_not_allowed_is_not_run(life: Life, server: SmallServer, 
     assert server.progress["lease-1"] == []
 
 
+@pytest.mark.parametrize(("kinds", "is_refused"), [(("llm",), True), (("llm", "script"), False)])
+def test_a_command_is_not_run_where_the_owner_allows_none(
+    life: Life, server: SmallServer, lease: MakeLease, kinds: tuple[str, ...], is_refused: bool
+) -> None:
+    """The server may be too old to know that the job holds one."""
+    work = {"kind": "llm", "model": "zoo:none", "engine": "null", "task": "qa", "prompts": {"scorer": "touch x"}}
+    made = lease(1)
+    server.leases = [made.model_copy(update={"job": Job(**made.job.model_dump(exclude={"workload"}), workload=work)})]
+    life(results(server, 1), kinds=kinds)
+    failure = result_in(server.results["lease-1"]).failure
+    assert failure is not None
+    assert (failure.code == "kind_refused") is is_refused
+    assert not is_refused or "--kinds` with script or service" in str(failure.hint)
+
+
 def test_the_policy_reaches_the_runner(life: Life, server: SmallServer, lease: MakeLease) -> None:
     server.leases = [lease(1)]
     life(results(server, 1), models=ModelPolicy(schemes=("zoo",)))

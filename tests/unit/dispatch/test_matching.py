@@ -185,6 +185,36 @@ def test_a_load_demands_what_starts_its_service(
     assert (demand.kind, demand.service, demand.containers) == ("service", service, containers)
 
 
+def scored(**prompts: Any) -> Demand:
+    plain = {"kind": "llm", "model": "zoo:llm-1m", "engine": "onnxruntime", "task": "qa", "prompts": prompts}
+    loaded = loads(str({"name": "a", "workload": plain}))
+    return demand_of(loaded.jobs("e1")[0], loaded.recipe.place)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "advised"),
+    [
+        (("llm",), "llm,script"),
+        (("model", "llm"), "model,llm,script"),
+        (("llm", "script"), None),
+        (("llm", "service"), None),
+    ],
+)
+def test_a_scorer_is_a_command_that_the_agents_owner_must_allow(kinds: tuple[str, ...], advised: str | None) -> None:
+    facts = FACTS | {"kinds": kinds}
+    lacking = told(scored(scorer="python mine.py"), facts)
+    assert lacking == [
+        f"kinds script or service (has {', '.join(kinds)}): the job names a command of its own: "
+        f"start its agent with --kinds {advised}"
+    ] * (advised is not None)
+    assert told(scored(), facts) == []
+
+
+def test_a_demand_for_a_command_has_an_id_of_its_own() -> None:
+    assert scored(scorer="python mine.py").id != scored().id
+    assert "own_command" not in scored().model_dump_json(exclude_defaults=True)
+
+
 ANY_ENGINE = ("podman", "docker", "apptainer", "singularity")
 
 

@@ -3282,6 +3282,11 @@ export interface components {
             kind: string;
             /** Launcher */
             launcher?: string | null;
+            /**
+             * Own Command
+             * @default false
+             */
+            own_command: boolean;
             /** Precision */
             precision?: string | null;
             /** Scheme */

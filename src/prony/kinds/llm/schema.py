@@ -129,6 +129,11 @@ class LlmWorkload(Workload):
         return self.depth + max(self.prompt, self.generate) + 2
 
     @property
+    def has_own_command(self) -> bool:
+        """Whether it names a scorer, which is a command."""
+        return self.prompts.get("scorer") is not None
+
+    @property
     def metric_units(self) -> Mapping[str, str]:
         return METRIC_UNITS
 

@@ -209,6 +209,7 @@ class ScriptWorkload(Workload):
     wrong_measure_key: ClassVar[str] = (
         "measure.{} is for models; for a script, set measure.repeats and measure.warmup (whole executions)"
     )
+    runs_commands: ClassVar[bool] = True
     runs_in_place: ClassVar[bool] = True  # another process starts it and takes its time
     is_rankable: ClassVar[bool] = False  # what its numbers mean, nobody knows but its writer
     sample_noun: ClassVar[str] = "request"

@@ -34,6 +34,7 @@ class ServiceWorkload(Workload):
     }
     sample_noun: ClassVar[str] = "request"
     unit_noun: ClassVar[str] = "requests"
+    runs_commands: ClassVar[bool] = True
     runs_in_place: ClassVar[bool] = True
     named_fields: ClassVar[Mapping[str, str]] = {"service": "services", "driver": "drivers", "task": "tasks"}
 
