@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import tarfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -403,6 +403,43 @@ def test_an_agent_that_starts_first_waits_for_its_server(life: Life, server: Sma
     server.leases = [lease(1)]
     life(results(server, 1))
     assert len(server.enrolments) == 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "part"),
+    [
+        ("POST agents", "agent"),
+        ("POST leases", "agent"),
+        ("POST leases/progress", "reporter"),
+        ("POST agents/heartbeat", "heartbeat"),
+    ],
+)
+def test_a_server_whose_disk_is_full_is_asked_once_a_pause_and_pauses_grow(
+    life: Life, server: SmallServer, lease: MakeLease, operation: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+
+    def note(first_s: float, most_s: float) -> Iterator[float]:
+        for pause_s in delays(first_s, most_s):
+            taken.append(pause_s)
+            yield pause_s / 100
+
+    monkeypatch.setattr(f"prony.agent.{part}.delays", note)
+    monkeypatch.setattr("prony.agent.heartbeat._MOST_S", 0.02)
+    server.codes[507] = "disk_full"
+    server.faults[operation] = [507] * 6
+    server.leases = [lease(1, repeats=1000)]
+
+    async def outlast(_: AgentProcess) -> None:
+        await until(lambda: not server.faults[operation])
+        await until(measuring(server, "lease-1"))
+        server.cancelled.add("lease-1")
+        await until(lambda: bool(server.results))
+
+    life(outlast)
+    assert len(taken) == 6
+    assert taken[5] > 8 * taken[0]  # doubled five times, scattered by half
+    assert states(server) == {"lease-1": ResultState.PARTIAL}
 
 
 @pytest.mark.parametrize("status", [401, 403, 422])
