@@ -109,8 +109,8 @@ def test_three_recipes_of_a_sweep_are_its_levels_on_one_curve(tmp_path: Path) ->
 
 def test_each_of_so_many_clients_sends_what_the_recipe_says(tmp_path: Path) -> None:
     options = ("--clients", "1,2,4,8", "--on", "local", "--json", "--no-report", "--set", "load.repeats=1")
-    told = json.loads(prony("run", redis(tmp_path, requests=100), *options).stdout)
-    assert {users_of(job): rows_of(job) for job in told["jobs"]} == {1: 200, 2: 400, 4: 800, 8: 1600}
+    told = json.loads(prony("run", redis(tmp_path, requests=500), *options).stdout)
+    assert {users_of(job): rows_of(job) for job in told["jobs"]} == {1: 1000, 2: 2000, 4: 4000, 8: 8000}
     (curve,) = json.loads(prony("sweep-report", "last", "--json").stdout)["curves"]
     assert [level["load"] for level in curve["levels"]] == [1, 2, 4, 8]
 
