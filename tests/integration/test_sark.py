@@ -11,8 +11,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,12 @@ def is_all(sark: House, campaign_id: str, state: str) -> bool:
     return bool(view["job_breakdown"][state] == view["total_jobs"])
 
 
+def lasted_s(attempts: Sequence[dict[str, Any]]) -> float:
+    """Return how long it took from the first lease to the end of the last attempt."""
+    first, last = (datetime.fromisoformat(at) for at in (attempts[0]["leased_at"], attempts[-1]["ended_at"]))
+    return (last - first).total_seconds()
+
+
 # Nothing goes wrong
 
 
@@ -146,6 +153,7 @@ def test_a_worker_that_fails_again_in_the_same_words_is_believed_each_time(eithe
     job = either.prony(f"jobs/{campaign_id}-job-0")
     tries = [(one["state"], one["reason"]) for one in job["attempts"]]
     assert tries == [("failed", NO_DOWNLOAD)] * 3  # none of them was given up because no report came
+    assert lasted_s(job["attempts"]) < 20  # three tries, and pauses of 2 and 4 s between them
     assert either.ask("GET", f"/api/jobs/{campaign_id}-job-0")["job"]["reason"] == NO_DOWNLOAD
     assert either.dropped().get("duplicate", 0) == before
     assert worker.said().count("Got job") == 3
