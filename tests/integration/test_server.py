@@ -29,6 +29,7 @@ import pytest
 from prony.app.access import open_access
 from prony.model.access import NewToken, Role
 from prony.store.home import Home
+from prony.store.owner_token import read_owner_token
 from prony.store.result_tar import pack
 from servers.ports import free_port
 from servers.waiting import wait_for
@@ -72,6 +73,7 @@ def running(folder: Path, *options: str, token: str = "") -> Iterator[Running]:
             stderr=errors,
             text=True,
             env=environment,
+            umask=0o022,  # as most people have it
         )
     try:
         assert process.stdout is not None
@@ -129,7 +131,7 @@ def measure(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any
         (folder / "job.json").write_text(json.dumps(job))
         exec_ = [sys.executable, "-m", "prony", "exec", str(folder / "job.json"), "--out", str(folder / "result")]
         environment = os.environ | {"PRONY_HOME": str(folder / "home")}
-        subprocess.run(exec_, check=True, capture_output=True, env=environment, timeout=300)
+        subprocess.run(exec_, check=True, capture_output=True, env=environment, timeout=300, umask=0o022)
         pack(folder / "result", folder / "result.tar")
         return (folder / "result.tar").read_bytes()
 
@@ -223,6 +225,30 @@ def test_a_result_can_bring_the_next_job(server: Running, measure: Callable[[dic
     assert back.status_code == 204
     cancelled = client.post("/api/v1/jobs/batch", json={"action": "cancel", "ids": [done["lease"]["job"]["id"]]})
     assert cancelled.json()["changed"] == [done["lease"]["job"]["id"]]
+
+
+def test_nothing_that_a_server_writes_is_open_to_others(
+    tmp_path: Path, measure: Callable[[dict[str, Any]], bytes]
+) -> None:
+    """Its home is closed; what lies in it is too, so that a copy of it shows nothing either."""
+    home = tmp_path / "home"
+    with running(tmp_path, token="the owner's") as server:
+        client = server.client
+        client.headers["Authorization"] = f"Bearer {read_owner_token(Home(home))}"
+        agent_id = enrol(client, "closed")
+        submit(client, RECIPE + "matrix: {workload.batch_size: [1, 2]}\n")
+        first = client.post("/api/v1/leases", json=asked(agent_id)).raise_for_status().json()
+        tar = measure(first["job"])
+        finish = f"/api/v1/leases/{first['id']}/result?next=true&wait_s=10"
+        second = client.put(finish, content=tar, headers=sha256(tar)).raise_for_status().json()["lease"]
+        log = {"events": [], "log": "begun\n"}
+        client.post(f"/api/v1/leases/{second['id']}/progress", json=log).raise_for_status()
+        client.patch(f"/api/v1/leases/{second['id']}/upload?offset=0", content=b"x").raise_for_status()
+        names = {str(path.relative_to(home)): path.stat().st_mode & 0o777 for path in (home, *home.rglob("*"))}
+    assert {name: oct(mode) for name, mode in names.items() if mode & 0o077} == {}
+    assert {"owner-token", "prony.db"} < set(names)
+    assert any(name.endswith("result.json") for name in names)
+    assert any(name.startswith("uploads/") for name in names)
 
 
 def test_a_damaged_result_is_refused_and_the_right_one_taken(
