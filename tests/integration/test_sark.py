@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -18,16 +19,18 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from chaos.work import record
 from dumont.faults import NO_DOWNLOAD
-from dumont.house import House, house
+from dumont.house import WITHIN_S, House, house
 from lanes import only_slowly
 from prony.compat.sark.nouns import CSV_COLUMNS
 from servers.binaries import AbsentError
 from servers.needs import lack
 from servers.redis import redis_server
+from servers.waiting import wait_for
 
 redis = pytest.importorskip("redis")
 
@@ -426,6 +429,38 @@ def test_in_a_storm_of_faults_every_job_ends_once(sark: House) -> None:
     sark.wait(lambda: sark.view(campaign_id)["completed_jobs"] >= 20, "half of the campaign", campaign_id)
     late.open_gate()
     check_all_once(sark, campaign_id, 40)
+
+
+# What it costs
+
+JOBS, MOST_CPU_S = 50, 2.0
+
+
+def cpu_s(process: subprocess.Popen[bytes] | None) -> float:
+    """Return the processor seconds of a server and of the processes in which it opens results."""
+    assert process is not None
+    server = psutil.Process(process.pid)
+    return sum(float(sum(one.cpu_times()[:2])) for one in (server, *server.children(recursive=True)))
+
+
+@pytest.mark.slow
+def test_fifty_jobs_of_one_worker_cost_the_server_little(tmp_path: Path) -> None:
+    """The bound of `benchmarks/sark_jobs.py`. On two busy cores of an x86-64 machine the jobs cost 0.7 s, so there is
+    room for a processor of a third of its speed. What the server spends anyway in that time does not count."""
+    with house(tmp_path, has_redis=False) as sark:
+        worker = sark.worker(options=["--heartbeat", "10", "--idle", "1", "--work", "0.2"])
+        check_all_once(sark, sark.campaign(), 1)  # what only the first job costs: modules, and the process that unpacks
+        begun_s, begun_cpu_s = time.monotonic(), cpu_s(sark.process)
+        campaign_id = sark.campaign(JOBS)
+        # Its own words tell when it is done: to ask the server costs the server something.
+        wait_for(lambda: worker.said().count("Published result") == 1 + JOBS, "the jobs to be done", within_s=WITHIN_S)
+        sark.ended(campaign_id)
+        lasted_s, spent_s = time.monotonic() - begun_s, cpu_s(sark.process) - begun_cpu_s
+        idle_from_s = cpu_s(sark.process)
+        time.sleep(lasted_s)
+        idle_s = cpu_s(sark.process) - idle_from_s
+        check_all_once(sark, campaign_id, JOBS)
+    assert spent_s - idle_s < MOST_CPU_S, f"{spent_s:.2f} s in {lasted_s:.1f} s, {idle_s:.2f} s of it for nothing"
 
 
 # Prony's own agent in a Dumont's place
