@@ -21,6 +21,7 @@ import pytest
 from prony import emit
 from prony.kinds.script.runner.reading import Reading
 from prony.runner.script_folders import offer
+from servers.needs import lack
 
 
 @pytest.fixture
@@ -283,7 +284,7 @@ def test_benchmarkai_refuses_a_target_that_it_does_not_know(monkeypatch: pytest.
 def test_old_interpreters_can_use_it_too(tmp_path: Path, python: str) -> None:
     program = shutil.which(python)
     if program is None or subprocess.run([program, "-V"], capture_output=True, check=False).returncode:
-        pytest.skip(f"no {python} here")
+        lack(python, f"no {python} on the PATH that starts")
     file = tmp_path / "emitted"
     file.touch()
     own = "import prony\nprony.emit({'b': 2})\n" if python.startswith("python3") else ""

@@ -34,7 +34,7 @@ def run(*words: str) -> None:
 def networks() -> Iterator[tuple[str, str]]:
     """Return the names of two network namespaces with a wire between them."""
     if shutil.which("ip") is None or os.getuid() != 0:
-        lack("ip netns", "network namespaces need root and the program ip: apt-get install iproute2")
+        lack("netns", "network namespaces need root and the program ip: apt-get install iproute2")
     name = secrets.token_hex(3)
     both = (f"prony-{name}-0", f"prony-{name}-1")
     with ExitStack() as block:
@@ -61,7 +61,7 @@ def networks() -> Iterator[tuple[str, str]]:
                 run("ip", "-n", one, "link", "set", f"p{name}{number}", "up")
                 run("ip", "-n", one, "link", "set", "lo", "up")
         except subprocess.CalledProcessError as exc:
-            lack("ip netns", f"no network namespaces here: {exc.stderr.decode().strip()}")
+            lack("netns", f"no network namespaces here: {exc.stderr.decode().strip()}")
         yield both
 
 

@@ -36,7 +36,7 @@ def render(name: str) -> dict[str, Any]:
 
 def test_a_parser_takes_every_file() -> None:
     if find_spec("hcl2") is None:
-        pytest.skip("no parser of HCL here: pip install python-hcl2")
+        lack("hcl2", "no parser of HCL is installed")
     parse = import_module("hcl2").loads
     parsed = {path.stem: parse(path.read_text()) for path in TOFU.glob("*.tf")}
     assert {"main", "variables", "outputs"} == set(parsed)

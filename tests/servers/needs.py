@@ -10,7 +10,11 @@ from typing import NoReturn
 
 import pytest
 
-HOW = {
+_PYTHONS = {
+    f"python{version}": f"an interpreter of this name on the PATH, as `pyenv install {version}` brings it"
+    for version in ("2.7", *(f"3.{number}" for number in range(8, 15)))
+}
+HOW = _PYTHONS | {
     "apptainer": "sh tests/clusters/build_apptainer.sh, on Debian 12 as root",
     "build": "make wheel",
     "caddy": "apt-get install caddy",
@@ -23,6 +27,7 @@ HOW = {
     "groff": "apt-get install groff",
     "grpc": "pip install grpcio grpcio-health-checking",
     "index": "give pip an index that it can reach",
+    "hcl2": "pip install python-hcl2",
     "helm": "install Helm 3 or newer on the PATH",
     "history": "clone the repository with its history",
     "kubectl": "apt-get install kubernetes-client",
@@ -33,6 +38,7 @@ HOW = {
     "mlflow": "make servers",
     "mlx_lm": "pip install mlx-lm mlx-cpu mlx into the environment of make servers",
     "mpirun": "apt-get install openmpi-bin",
+    "netns": "run as root, with apt-get install iproute2",
     "nginx": "apt-get install nginx-light",
     "node": "install Node.js 20.19 or newer, then make ui",
     "onnxruntime_genai": "make servers",
@@ -50,12 +56,14 @@ HOW = {
     "seaweedfs": "make servers",
     "slurm": "apt-get install slurmctld slurmd slurm-client munge, as root",
     "sshd": "apt-get install openssh-server",
+    "systemd-analyze": "apt-get install systemd",
     "terraform": "install Terraform or OpenTofu; PRONY_TEST_TF_PLUGINS names a folder with the provider hashicorp/aws",
     "torch": "make torch",
     "ui": "make ui",
     "unshare": "allow user namespaces, or run as root",
     "vllm": "make vllm",
     "weed": "make servers",
+    "xllamacpp": "make servers",
     "zsh": "apt-get install zsh",
     "transformers": "make servers",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from servers.process import is_alive, wait_gone
 from servers.redis import redis_server
 from servers.shared import Shared, shared, wait_ended
 
+TESTS = Path(__file__).parents[1]
 USE = (
     "import sys; from pathlib import Path\n"
     "from servers.shared import shared\n"
@@ -150,6 +152,14 @@ def test_what_is_missing_is_told_in_a_line_with_the_way_to_bring_it(monkeypatch:
         f"podman is missing: 1 test was skipped; to bring it: {HOW['podman']}",
         "torch is missing: 2 tests were skipped; to bring it: make torch",
     ]
+
+
+def test_each_thing_that_tests_lack_has_one_word_and_a_way_to_bring_it() -> None:
+    named = {name for path in TESTS.rglob("*.py") for name in re.findall(r'\black\(\s*"([^"]+)"', path.read_text())}
+    assert {"netns", "redis", "torch"} < named
+    assert named - set(HOW) == set()
+    assert [name for name in HOW if " " in name] == []  # the line at a run's end is found by one word
+    assert "python3.14" in HOW
 
 
 def test_what_is_required_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
