@@ -139,10 +139,12 @@ extras: setup
 	@$(MAKE) --no-print-directory servers || echo "The servers could not be installed: their tests are skipped; 'make servers' tries again."
 
 # The tests that wait, take a port or restart a server, again and again beside two processes that never rest.
+# SLOW=1: also those of them that are marked slow, which `make test` leaves out.
 ROUNDS ?= 20
 FILES ?=
+SLOW ?=
 test-busy: setup
-	$(BIN)/python tests/repeat_busy.py --rounds $(ROUNDS) --workers $(WORKERS) $(FILES)
+	$(BIN)/python tests/repeat_busy.py --rounds $(ROUNDS) --workers $(WORKERS) $(if $(SLOW),--slow) $(FILES)
 
 # Lines and branches that the tests reach, in every process: fails under 90 %. FILES= measures those alone.
 coverage: setup extras
