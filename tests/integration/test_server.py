@@ -227,6 +227,26 @@ def test_a_result_can_bring_the_next_job(server: Running, measure: Callable[[dic
     assert cancelled.json()["changed"] == [done["lease"]["job"]["id"]]
 
 
+def test_a_scorer_is_lent_only_to_an_agent_whose_owner_allows_commands(server: Running) -> None:
+    client = server.client
+    facts = {"schemes": "zoo", "engine": "transformers", "engine.transformers.unit": "cpu"}
+
+    def enrol_for(*kinds: str) -> str:
+        told = {**told_of("-".join(kinds)), "capabilities": {"facts": {**facts, "kinds": kinds}}}
+        return str(client.post("/api/v1/agents", json=told).raise_for_status().json()["agent"]["id"])
+
+    cautious, open_ = enrol_for("llm"), enrol_for("llm", "script")
+    work = 'kind: llm, model: "zoo:llm-1m", engine: transformers, task: summarize, prompts: {scorer: "python mine.py"}'
+    text = f"name: scored\nworkload: {{{work}}}\n"
+    experiment_id = submit(client, text)
+    assert client.post("/api/v1/leases", json=asked(cautious, wait_s=0)).status_code == 204
+    assert "start its agent with --kinds llm,script" in client.post("/api/v1/recipes/check", json={"text": text}).text
+    lease = client.post("/api/v1/leases", json=asked(open_)).raise_for_status().json()
+    assert lease["job"]["experiment_id"] == experiment_id
+    client.post("/api/v1/jobs/batch", json={"action": "cancel", "ids": [lease["job"]["id"]]}).raise_for_status()
+    client.delete(f"/api/v1/leases/{lease['id']}").raise_for_status()
+
+
 def test_nothing_that_a_server_writes_is_open_to_others(
     tmp_path: Path, measure: Callable[[dict[str, Any]], bytes]
 ) -> None:
