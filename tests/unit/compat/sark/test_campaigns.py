@@ -83,6 +83,7 @@ def test_a_jobs_own_time_is_its_limit() -> None:
         ({"worker_id": "../x"}, "Invalid worker_id in job 0"),
         ({"worker_id": 5}, "Invalid worker_id in job 0"),
         ({"timeout_seconds": 0}, "Invalid timeout_seconds in job 0"),
+        ({"timeout_seconds": 1e-300}, "Invalid timeout_seconds in job 0"),
         ({"timeout_seconds": "1"}, "Invalid timeout_seconds in job 0"),
         ({"timeout_seconds": float("nan")}, "Invalid timeout_seconds in job 0"),
         ({"compute_unit": ["CPU (ONNX)"]}, "Invalid compute_unit in job 0"),

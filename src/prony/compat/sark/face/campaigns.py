@@ -28,6 +28,7 @@ from prony.recipe import dump
 KIND = "sark"
 _DEFAULT_UNIT = "CPU (ONNX)"
 _MOST_RUNS = 1_000_000
+_SHORTEST_S = 0.001
 _LONGEST_S = 7 * 86400
 # Nobody needs a token to ask for a campaign, so even the largest must cost little.
 _MOST_JOBS = 5000
@@ -135,8 +136,8 @@ def _job(number: int, asked: Mapping[str, Any], job_s: float) -> AskedJob:
     if type(runs) is not int or not 1 <= runs <= _MOST_RUNS:
         raise InputError(f"Invalid num_inference_runs in job {number}: {str(runs)[:100]!r}; use a number from 1 on")
     timeout_s = asked.get("timeout_seconds", job_s)
-    if type(timeout_s) not in (int, float) or not 0 < timeout_s <= _LONGEST_S:
-        raise InputError(f"Invalid timeout_seconds in job {number}: {str(timeout_s)[:100]!r}; at most a week")
+    if type(timeout_s) not in (int, float) or not _SHORTEST_S <= timeout_s <= _LONGEST_S:
+        raise InputError(f"Invalid timeout_seconds in job {number}: {str(timeout_s)[:100]!r}; from 1 ms to a week")
     return AskedJob(JobKind(word, runs, float(timeout_s)), worker_id)
 
 
