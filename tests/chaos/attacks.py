@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -19,6 +22,8 @@ from servers.waiting import wait_for
 RECIPE = 'name: quiet\nworkload: {kind: model, model: "zoo:noop", engine: onnxruntime}\n'
 # Nobody waits for a second, however busy the machine is: what it kept the server from running is not counted.
 LONGEST_STALL_S = 1.0
+# From one signal on, whatever happens.
+LONGEST_END_S = 10.0
 
 
 @dataclass
@@ -86,6 +91,20 @@ def starved_since(before: dict[str, float], server_pid: int) -> float:
     other threads the one that waited longest, which may be the one that answers; 0 where no system tells."""
     grown = {thread: waited_s - before.get(thread, 0.0) for thread, waited_s in waits_of(server_pid).items()}
     return grown.pop(_OWN) + grown.pop(str(server_pid), 0.0) + max(grown.values(), default=0.0)
+
+
+def time_end(process: subprocess.Popen[Any], number: signal.Signals) -> float | None:
+    """Send one signal and return how long the server took to end, less what the machine kept it from running; None
+    where it did not end in a minute."""
+    begin, waits = time.monotonic(), waits_of(process.pid)
+    process.send_signal(number)
+    kept_s = 0.0
+    while process.poll() is None:
+        if time.monotonic() - begin > 60:
+            return None
+        kept_s = max(kept_s, starved_since(waits, process.pid))
+        time.sleep(0.02)
+    return time.monotonic() - begin - kept_s
 
 
 def _waited_s(schedstat: Path) -> float:

@@ -17,15 +17,13 @@ import httpx
 import psutil
 import pytest
 
-from chaos.attacks import connect, limited, others_asking, send_until_closed, starved_since, waits_of, warm
+from chaos.attacks import LONGEST_END_S, connect, limited, others_asking, send_until_closed, time_end, warm
 from chaos.fleet import Fleet, fleet
 from lanes import only_slowly
 from prony.compat.sark.nouns import COMPUTE_UNITS
 from servers.ports import free_port
 from servers.waiting import wait_for
 
-# Whatever happens.
-LONGEST_END_S = 10.0
 MOST_MEMORY_BYTES = 900 * 2**20
 DOTTED = ".".join(["a"] * 250_000) + " = 1\n"
 # Within every limit on the text, and yet as many jobs as there may be, each with a long text.
@@ -58,19 +56,17 @@ def memory_of(made: Fleet) -> int:
     return int(psutil.Process(child.pid).memory_info().rss)
 
 
+def log_of(made: Fleet) -> str:
+    return made.servers[0].log.read_text(errors="replace")
+
+
 def end(made: Fleet, number: signal.Signals = signal.SIGTERM) -> float:
     """Send the signal and return how long the server took to end, less what the machine kept it from running."""
     child = made.servers[0].child
     assert child is not None
-    begin, waits = time.monotonic(), waits_of(child.pid)
-    child.send_signal(number)
-    kept_s = 0.0
-    while child.poll() is None:
-        if time.monotonic() - begin > 60:
-            pytest.fail(f"{number.name} was not obeyed in 60 s: {made.servers[0].said()[-1000:]}")
-        kept_s = max(kept_s, starved_since(waits, child.pid))
-        time.sleep(0.02)
-    return time.monotonic() - begin - kept_s
+    took_s = time_end(child, number)
+    assert took_s is not None, f"{number.name} was not obeyed: {made.servers[0].said()[-1000:]}"
+    return took_s
 
 
 @pytest.mark.parametrize(
@@ -173,6 +169,8 @@ def test_what_never_ends_is_cut_off_and_holds_up_nobody(
         assert sent < 100 * 2**20, f"the server took {sent} bytes of {what}"
         assert not said or re.match(rb"HTTP/1.1 4\d\d ", said), said[:200]
     assert memory_of(made) - before < 200 * 2**20
+    if what == "trailers":
+        wait_for(lambda: "connection closed: the request exceeds a limit" in log_of(made), "a line in the log")
 
 
 def test_a_body_in_chunks_of_one_byte_holds_up_nobody(attacked: tuple[Fleet, int, float]) -> None:
