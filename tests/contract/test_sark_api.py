@@ -60,7 +60,13 @@ class TestTheWhole:
         assert error(sark.http.get("/api/nothing")) == (404, "Not found")
         assert error(sark.http.delete("/api/workers")) == (405, "Method not allowed")
 
-    @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe"])
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b'{"n": NaN}', b'{"n": 1e999}', b'{"t": "\\ud800"}',
+            b'{"n": ' + b"9" * 5000 + b"}",
+        ],
+    )  # fmt: skip
     @pytest.mark.parametrize("path", ["register", "campaigns"])
     def test_a_body_that_is_no_json_object_is_refused_and_not_a_fault(self, sark: Sark, path: str, body: bytes) -> None:
         assert error(sark.http.post(f"/api/{path}", content=body)) == (400, "Invalid JSON")
@@ -132,6 +138,11 @@ class TestWorkers:
         assert (found["device_name"], found["status"], found["os"]) == ("vm", "active", "Linux")
         assert found["device_info"] == DUMONT["device_info"]
         assert abs(found["last_seen"] - found["registered_at"]) < 60
+
+    @pytest.mark.parametrize("ram", ["nan", "inf", "1e999"])
+    def test_memory_that_is_no_number_is_shown_as_it_was_told(self, sark: Sark, ram: str) -> None:
+        sark.register(device_info=DUMONT["device_info"] | {"Ram": ram})
+        assert [one["ram_gb"] for one in sark.get("workers")["workers"]] == [ram]
 
     @pytest.mark.parametrize("name", ["device_name", "ip_address", "capabilities", "device_info"])
     def test_a_field_that_is_missing_is_named(self, sark: Sark, name: str) -> None:
@@ -340,6 +351,20 @@ class TestResults:
         assert found["job"]["reason"] == found["result"]["remark"] == "unsupported operator"
         row = _rows(sark.http.get(f"/api/campaigns/{campaign_id}/results"))[0]
         assert (row["Status"], row["JobId"], row["InferenceMsMedian"]) == ("Failed", job_id, "")
+
+    def test_a_remark_with_half_a_surrogate_pair_is_kept_as_far_as_it_is_text(self, sark: Sark) -> None:
+        worker_id = sark.register()
+        campaign_id = sark.campaign()
+        job_id = sark.serve_one(worker_id, status="Failed", remark="unsupported \ud800 operator")
+        assert sark.ended(campaign_id)["failed_jobs"] == 1
+        assert sark.get(f"jobs/{job_id}")["job"]["reason"] == "unsupported ? operator"
+
+    def test_a_report_with_a_number_without_end_can_be_shown(self, sark: Sark) -> None:
+        worker_id = sark.register()
+        campaign_id = sark.campaign()
+        job_id = sark.serve_one(worker_id, Own=float("nan"))
+        assert sark.get(f"jobs/{job_id}")["job"]["job_id"] == job_id
+        assert sark.get(f"campaigns/{campaign_id}")["total_jobs"] == 1
 
     def test_the_csv_has_the_25_columns_in_their_order_and_ends_lines_as_sark_does(self, sark: Sark) -> None:
         worker_id = sark.register()

@@ -17,14 +17,13 @@ import httpx
 import psutil
 import pytest
 
-from chaos.attacks import connect, limited, others_asking, send_until_closed, starved, warm
+from chaos.attacks import LONGEST_END_S, connect, limited, others_asking, send_until_closed, time_end, warm
 from chaos.fleet import Fleet, fleet
 from lanes import only_slowly
+from prony.compat.sark.nouns import COMPUTE_UNITS
 from servers.ports import free_port
 from servers.waiting import wait_for
 
-# Whatever happens.
-LONGEST_END_S = 10.0
 MOST_MEMORY_BYTES = 900 * 2**20
 DOTTED = ".".join(["a"] * 250_000) + " = 1\n"
 # Within every limit on the text, and yet as many jobs as there may be, each with a long text.
@@ -57,19 +56,17 @@ def memory_of(made: Fleet) -> int:
     return int(psutil.Process(child.pid).memory_info().rss)
 
 
+def log_of(made: Fleet) -> str:
+    return made.servers[0].log.read_text(errors="replace")
+
+
 def end(made: Fleet, number: signal.Signals = signal.SIGTERM) -> float:
     """Send the signal and return how long the server took to end, less what the machine kept it from running."""
     child = made.servers[0].child
     assert child is not None
-    begin, starved_s = time.monotonic(), starved(child.pid)
-    child.send_signal(number)
-    kept_s = 0.0
-    while child.poll() is None:
-        if time.monotonic() - begin > 60:
-            pytest.fail(f"{number.name} was not obeyed in 60 s: {made.servers[0].said()[-1000:]}")
-        kept_s = max(kept_s, starved(child.pid) - starved_s)
-        time.sleep(0.02)
-    return time.monotonic() - begin - kept_s
+    took_s = time_end(child, number)
+    assert took_s is not None, f"{number.name} was not obeyed: {made.servers[0].said()[-1000:]}"
+    return took_s
 
 
 @pytest.mark.parametrize(
@@ -172,6 +169,8 @@ def test_what_never_ends_is_cut_off_and_holds_up_nobody(
         assert sent < 100 * 2**20, f"the server took {sent} bytes of {what}"
         assert not said or re.match(rb"HTTP/1.1 4\d\d ", said), said[:200]
     assert memory_of(made) - before < 200 * 2**20
+    if what == "trailers":
+        wait_for(lambda: "connection closed: the request exceeds a limit" in log_of(made), "a line in the log")
 
 
 def test_a_body_in_chunks_of_one_byte_holds_up_nobody(attacked: tuple[Fleet, int, float]) -> None:
@@ -180,6 +179,27 @@ def test_a_body_in_chunks_of_one_byte_holds_up_nobody(attacked: tuple[Fleet, int
         _, said = send_until_closed(made.port, CHUNKED, b"1\r\nx\r\n" * 10_000, 12 * 2**20)
     assert b"HTTP/1.1 4" in said, said[:200]
     others.check(usual_s)
+
+
+UNITS = tuple(COMPUTE_UNITS)
+CAMPAIGNS = {
+    "equal": ([{"compute_unit": UNITS[0]}] * 20_000, 400),
+    "different": ([{"compute_unit": UNITS[n % 6], "num_inference_runs": n + 1} for n in range(3000)], 400),
+    "the largest": ([{"compute_unit": UNITS[n % 5], "num_inference_runs": n % 100 + 1} for n in range(5000)], 200),
+    "workers": ([{"worker_id": f"worker-{n % 1000}"} for n in range(5000)], 200),
+}
+
+
+@pytest.mark.parametrize("what", list(CAMPAIGNS))
+def test_a_large_campaign_holds_up_nobody(attacked: tuple[Fleet, int, float], what: str) -> None:
+    made, sark_port, usual_s = attacked
+    jobs, status = CAMPAIGNS[what]
+    campaign = {"model_url": "https://example.org/model.onnx", "jobs": jobs}
+    with others_asking(made) as others:
+        answer = httpx.post(f"http://127.0.0.1:{sark_port}/api/campaigns", json=campaign, timeout=60)
+        others.wait_for_more()
+    others.check(usual_s)
+    assert answer.status_code == status, answer.text[:200]
 
 
 def test_half_sent_heads_do_not_starve_a_server_with_few_descriptors(tmp_path: Path) -> None:

@@ -41,6 +41,10 @@ def test_the_start_says_who_may_do_what(tmp_path: Path) -> None:
         assert server.link.startswith(f"{server.url}/login?code=")
         assert server.token not in server.said
         assert stat.S_IMODE((tmp_path / "home" / "owner-token").stat().st_mode) == 0o600
+    sark_for_anyone = ("--sark-bind", "0.0.0.0", "--sark-open-to-anyone")
+    with prony_serving(tmp_path / "home", "--host", "0.0.0.0", *sark_for_anyone, *options[2:]) as server:
+        assert "other machines can connect; every request needs a token" in server.said
+        assert "ANYONE who reaches the port may use it, without a token" in server.said
     with prony_serving(tmp_path / "home", "--no-auth") as server:
         assert "--no-auth: everyone who connects is an admin" in server.said
         assert "/login?code=" not in server.said

@@ -26,6 +26,7 @@ import httpx
 import polars
 import pytest
 
+from chaos.attacks import LONGEST_END_S, time_end
 from prony.app.access import open_access
 from prony.model.access import NewToken, Role
 from prony.store.home import Home
@@ -375,12 +376,12 @@ def test_it_ends_soon_whoever_still_waits(tmp_path: Path, number: int, code: int
     assert answers["events"][0] == "event: snapshot"  # type: ignore[index]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_end_by_force_takes_the_address_away_too(tmp_path: Path, number: int) -> None:
-    with running(tmp_path) as server, closing(sqlite3.connect(tmp_path / "home" / "prony.db")) as database:
-        left = tmp_path / "home" / "server.json"
-        assert left.exists()
-        database.execute("BEGIN IMMEDIATE")  # whatever it writes has to wait, and it waits for what it writes
+@contextmanager
+def with_locked_database(folder: Path) -> Iterator[Running]:
+    """A server that waits for what it writes, which has to wait until the block ends."""
+    with running(folder) as server, closing(sqlite3.connect(folder / "home" / "prony.db")) as database:
+        assert (folder / "home" / "server.json").exists()
+        database.execute("BEGIN IMMEDIATE")
 
         def write(name: str) -> None:
             with suppress(httpx.HTTPError):
@@ -389,6 +390,22 @@ def test_an_end_by_force_takes_the_address_away_too(tmp_path: Path, number: int)
         for name in "abc":
             threading.Thread(target=write, args=(name,), daemon=True).start()
         wait_for(lambda: re.search(r"prony_writer_backlog [1-9]", server.client.get("/metrics").text) is not None)
+        yield server
+
+
+def test_one_signal_ends_a_server_whose_database_is_locked(tmp_path: Path) -> None:
+    with with_locked_database(tmp_path) as server:
+        took_s = time_end(server.process, signal.SIGTERM)
+        assert took_s is not None
+        assert took_s < LONGEST_END_S
+        assert server.process.returncode == 3
+        assert "stopped by force" in server.log.read_text()
+        assert not (tmp_path / "home" / "server.json").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_end_by_force_takes_the_address_away_too(tmp_path: Path, number: int) -> None:
+    with with_locked_database(tmp_path) as server:
         server.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + 60
         while server.process.poll() is None and time.monotonic() < deadline:
@@ -396,7 +413,7 @@ def test_an_end_by_force_takes_the_address_away_too(tmp_path: Path, number: int)
             with suppress(subprocess.TimeoutExpired):
                 server.process.wait(0.1)
         assert server.process.returncode not in (None, 0)
-        assert not left.exists()
+        assert not (tmp_path / "home" / "server.json").exists()
 
 
 def test_what_was_submitted_is_there_after_a_kill(tmp_path: Path) -> None:

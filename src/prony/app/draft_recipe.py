@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pydantic import ValidationError
+
 from prony.app.command_recipe import CommandRequest, draft_command_recipe
 from prony.app.hardware_recipe import UNIT_TESTS, HardwareRequest, draft_hardware_recipe
 from prony.app.llm_recipe import LlmRequest, draft_llm_recipe, fitting_engines
@@ -31,12 +33,15 @@ from prony.errors import InputError, NotFoundError
 from prony.model.kind_card import FormField, KindForm
 from prony.model.queue import Submission
 from prony.model.recipe_form import FilledForm, RecipeForm
+from prony.model.validation_words import describe_invalid
 from prony.ports.workload import kind_names, shown_kind
 from prony.recipe import yaml_text
 from prony.recipe.duet_overrides import SIDES, read_side, write_duet
 from prony.recipe.positions import with_value
 
 Answers = Mapping[str, str]
+# More than any number here needs; Python refuses to read thousands of them.
+_MOST_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,11 @@ def draft_duet(filled: FilledForm) -> Submission:
     if not any(sides.values()):
         raise InputError("both sides are the same", hint="write what differs, for example threads=1 and threads=2")
     overrides = write_duet(sides, _number(filled.answers, "duet.pairs", "Runs of each side"))
-    return Submission(text=filled.text, name=filled.name, overrides=tuple(overrides))
+    try:
+        return Submission(text=filled.text, name=filled.name, overrides=tuple(overrides))
+    except ValidationError as exc:
+        hint = "shorten the recipe or its sides; its name ends in .yaml, .toml or .json"
+        raise InputError(f"this duet cannot be submitted: {describe_invalid(exc)}", hint=hint) from exc
 
 
 def _refuse_unknown(filled: FilledForm, form: RecipeForm) -> None:
@@ -186,6 +195,8 @@ def _numbers(answers: Answers, path: str, label: str) -> tuple[int, ...]:
     wrong = next((word for word in words if not (word.isascii() and word.isdecimal())), None)
     if wrong is not None:
         raise InputError(f"{label}: {wrong!r} is not a whole number", hint="for example 8")
+    if any(len(word) > _MOST_DIGITS for word in words):
+        raise InputError(f"{label}: a number has more than {_MOST_DIGITS} digits", hint="for example 8")
     return tuple(int(word) for word in words)
 
 

@@ -60,9 +60,10 @@ class Connections:
         return self._total
 
     def add(self, connection: Connection, address: str) -> bool:
-        """Count a new connection, which is half-open; False where there is no room for it."""
+        """Count a new connection, which is half-open; False, and a line in the log, where there is no room for it."""
         key = network_of(address)
         if not self._make_room(key):
+            self.tell("connection refused: too many are open", address)
             return False
         self._total += 1
         self._counts[key] = self._counts.get(key, 0) + 1

@@ -34,7 +34,6 @@ _TOLD = {
     400: "connection closed: this is not an HTTP request",
     408: "connection closed: the request headers did not arrive in time",
     431: "connection closed: the request exceeds a limit",
-    503: "connection refused: too many are open",
 }
 
 

@@ -20,8 +20,10 @@ from sqlalchemy import (
     cast,
     delete,
     exists,
+    false,
     func,
     insert,
+    literal_column,
     or_,
     select,
     update,
@@ -40,15 +42,47 @@ _WAITING, _LEASED = JobState.WAITING.value, JobState.LEASED.value
 # In
 
 
-def add(connection: Connection, jobs: Sequence[Job], places: Mapping[str, Lot], *, tries: int, now: datetime) -> None:
-    """Queue new jobs with the lots that they belong to, by job id; in bulk, because a matrix may have thousands."""
-    if not jobs:
-        return
+@dataclass(frozen=True)
+class NewRows:
+    """The rows of new jobs and of the lots that they belong to. To make thousands of them takes longer than to insert
+    them, so they are made before a transaction, in which nobody else can write."""
+
+    lots: Sequence[dict[str, Any]]
+    jobs: Sequence[dict[str, Any]]
+    queue: Sequence[dict[str, Any]]
+    labels: Mapping[str, Mapping[str, str]]  # by job
+
+
+def make_rows(jobs: Sequence[Job], places: Mapping[str, Lot], *, tries: int, now: datetime) -> NewRows:
+    """Make the rows of new jobs with the lots that they belong to, by job id."""
     distinct = {lot.id: lot for lot in places.values()}
-    connection.execute(insert(_L), [lot_rows.row_of(lot) for lot in distinct.values()])
-    connection.execute(insert(tables.job), [job_row(job) | {"position": i} for i, job in enumerate(jobs)])
-    connection.execute(insert(_Q), [_queue_row(job, places[job.id], tries, now) for job in jobs])
-    mark(connection, {job.id: job.labels for job in jobs})
+    return NewRows(
+        lots=[lot_rows.row_of(lot) for lot in distinct.values()],
+        jobs=[job_row(job) | {"position": i} for i, job in enumerate(jobs)],
+        queue=[_queue_row(job, places[job.id], tries, now) for job in jobs],
+        labels={job.id: job.labels for job in jobs},
+    )
+
+
+# What is the same for all stands in the statement: each value of each row costs time in the transaction.
+_QUEUE = insert(_Q).values(
+    state=literal_column(f"'{_WAITING}'"),
+    attempt=literal_column("0"),
+    beat=literal_column("0"),
+    cancel_asked=false(),
+    not_before=literal_column("0.0"),
+    reason=literal_column("''"),
+)
+
+
+def add(connection: Connection, rows: NewRows) -> None:
+    """Queue new jobs; in bulk, because a matrix may have thousands."""
+    if not rows.jobs:
+        return
+    connection.execute(insert(_L), rows.lots)
+    connection.execute(insert(tables.job), rows.jobs)
+    connection.execute(_QUEUE, rows.queue)
+    mark(connection, rows.labels)
 
 
 _MARK = insert(tables.label).values(
@@ -78,14 +112,8 @@ def _queue_row(job: Job, lot: Lot, tries: int, now: datetime) -> dict[str, Any]:
         "experiment_id": job.experiment_id,
         "lot_id": lot.id,
         "title": job.title,
-        "state": _WAITING,
-        "attempt": 0,
         "tries_left": tries,
-        "beat": 0,
-        "cancel_asked": False,
         "created_at": now,
-        "not_before": 0.0,
-        "reason": "",
         "labels": json.dumps(job.labels),
     }
 

@@ -50,7 +50,9 @@ def test_connections_that_are_being_answered_are_never_closed() -> None:
     busy = open_some(connections, 3)
     for line in busy:
         connections.note_busy(line, "10.0.0.1")
-    assert not connections.add(Line(), "10.0.0.1")
+    with capture_logs() as lines:
+        assert not connections.add(Line(), "10.0.0.1")
+    assert [line["event"] for line in lines] == ["connection refused: too many are open"]
     assert not any(line.is_gone for line in busy)
     connections.note_idle(busy[1], "10.0.0.1")
     assert connections.add(Line(), "10.0.0.1")

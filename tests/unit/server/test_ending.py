@@ -20,5 +20,5 @@ def test_it_ends_in_time_and_not_as_if_all_were_well(what: str) -> None:
     begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode in (1, 3), (done.returncode, done.stderr)
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < 10
     assert "stopped by force" in done.stdout + done.stderr or "Timeout" in done.stderr

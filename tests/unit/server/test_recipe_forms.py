@@ -16,6 +16,7 @@ from .house import House
 FORMS = {one.name: one for one in list_recipe_forms()}
 NEW = [name for name, one in FORMS.items() if not one.changes_recipe]
 TINY = 'name: tiny\nworkload: {kind: model, model: "zoo:tiny", engine: onnxruntime}  # a comment\n'
+DIGITS = "9" * 5000
 
 
 def draft(form: str, **changed: str) -> LoadedRecipe:
@@ -100,14 +101,26 @@ def test_a_duet_is_made_of_the_recipe_that_is_there(house: House) -> None:
         ({"duet.a": "threads=1"}, "", "a duet needs a recipe"),
         ({"duet.a": ""}, TINY, "both sides are the same"),
         ({"duet.a": "threads"}, TINY, "side a: threads is not PATH=VALUE"),
+        ({"duet.a": "threads=1", "duet.pairs": DIGITS}, TINY, "Runs of each side: a number has more than 18 digits"),
+        ({"duet.b": f"batch_size=[{'1,' * 4990}1]"}, TINY, r"cannot be submitted: overrides\.0"),
+        ({"duet.b": "\n".join(f"labels.a{n}=1" for n in range(700))}, TINY, r"cannot be submitted: overrides\.0"),
+        ({"duet.a": "threads=1"}, f"# {'x' * 600_000}\n{TINY}", "cannot be submitted: text"),
         ({"duet.a": "workload.colour=1"}, TINY, "unknown key"),
     ],
 )
 def test_a_duet_that_cannot_be_made_is_refused_with_its_reason(
     house: House, answers: dict[str, str], text: str, told: str
 ) -> None:
-    with Client(house.url) as client, pytest.raises(InputError, match=told):
+    with Client(house.url) as client, pytest.raises(InputError, match=told) as refused:
         client.recipes.draft(FilledForm(form="duet", answers=answers, text=text))
+    assert refused.value.hint
+
+
+def test_a_number_that_python_does_not_read_is_refused_over_http(house: House) -> None:
+    answers = {"workload.model": "zoo:tiny", "workload.engine": "onnxruntime", "workload.batch_size": DIGITS}
+    answer = house.client.post("/api/v1/recipes/draft", json={"form": "bench", "answers": answers})
+    assert (answer.status_code, answer.json()["hint"]) == (422, "for example 8")
+    assert answer.json()["detail"] == "Batch sizes: a number has more than 18 digits"
 
 
 def test_an_answer_without_end_is_refused(house: House) -> None:

@@ -6,12 +6,14 @@ import json
 import socket
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from structlog.testing import capture_logs
+
+from prony.server import protocol
 
 from .house import House
 
@@ -27,6 +29,18 @@ def problem(response: httpx.Response, status: int, code: str) -> dict[str, objec
     assert found["type"] == f"urn:prony:{code}"
     assert (found["code"], found["status"]) == (code, status)
     return found
+
+
+def test_a_body_that_stops_is_cut_off_with_a_line_in_the_log(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "BODY_S", 0.5)
+    port = int(house.url.rpartition(":")[2])
+    head = b"POST /api/v1/recipes/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with capture_logs() as lines, socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(head + b'Content-Length: 100\r\n\r\n{"text": ')
+        with suppress(ConnectionError):  # it was cut off, not answered
+            assert connection.recv(65536) == b""
+    told = [line["event"] for line in lines if line["event"].startswith("connection")]
+    assert told == ["connection closed: the request body did not arrive in time"]
 
 
 def test_an_unknown_path_is_a_problem(house: House) -> None:

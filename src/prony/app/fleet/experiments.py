@@ -97,6 +97,7 @@ class Experiments:
     ) -> tuple[ExperimentView, bool]:
         now = made.experiment.created_at
         digest = submissions.digest_submission(submission, made.experiment.rerun_of)
+        await self._context.readers.in_thread(made.prepare)
 
         def keep(transaction: Transaction) -> str | None:
             if key:
@@ -151,6 +152,7 @@ class Experiments:
                 who=view.experiment.submitted_by,
                 replaced=view.experiment,
             )
+            await self._context.readers.in_thread(made.prepare)
         await self._context.through(
             self._context.write(lambda transaction: self._modify(transaction, experiment_id, modification, made))
         )

@@ -103,7 +103,8 @@ class Recipes:
     async def draft(self, filled: FilledForm) -> DraftedRecipe:
         """Return the recipe that the answers of a form mean; one that the form changes is read within limits."""
         if filled.form == DUET_FORM.name:
-            read = await self._context.read_recipe(ReadOrder(draft_duet(filled)), is_check=True)
+            duet = await self._context.checkers.in_thread(draft_duet, filled)
+            read = await self._context.read_recipe(ReadOrder(duet), is_check=True)
             return DraftedRecipe(text=dump(read.loaded.recipe))
         return DraftedRecipe(text=await self._context.checkers.in_thread(draft_recipe, filled))
 

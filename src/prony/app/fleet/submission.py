@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 from prony.app.check_jobs import new_id
@@ -52,6 +52,15 @@ class SubmissionPlan:
     @property
     def tries(self) -> int:
         return self.experiment.recipe.place.attempts
+
+    @cached_property
+    def rows(self) -> queue.NewRows:
+        """What is stored of its jobs and lots."""
+        return queue.make_rows(self.jobs, self.lots, tries=self.tries, now=self.experiment.created_at)
+
+    def prepare(self) -> queue.NewRows:
+        """Make the rows, which takes long of a large plan: in a thread, and before the transaction that needs them."""
+        return self.rows
 
     def of_schedule(self, schedule_id: str | None) -> SubmissionPlan:
         if schedule_id is None:
@@ -237,6 +246,6 @@ def store_plan(transaction: Transaction, made: SubmissionPlan) -> None:
 
 def enqueue(transaction: Transaction, made: SubmissionPlan) -> None:
     """Let its jobs wait; the experiment is stored."""
-    queue.add(transaction.connection, made.jobs, made.lots, tries=made.tries, now=made.experiment.created_at)
+    queue.add(transaction.connection, made.rows)
     for lot_id, count in Counter(lot.id for lot in made.lots.values()).items():
         transaction.publish("lot", lot_id, count)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from prony.model.access import Principal, Role
 from prony.model.agent import AgentState
 from prony.model.experiment import ExperimentState
 from prony.model.queue import JobState, Modification, Submission
+from prony.store import queue
 from prony.store.writer import Transaction
 
 from .fleet_fixture import FACTS, ME, SILENCE_S, FakeAgent, FleetFixture, recipe
@@ -64,6 +67,23 @@ async def test_an_experiment_runs_from_its_first_lease_to_its_last_result(fleet_
         await fake_agent.finish(lease)
         states.append(await fleet_fixture.state(view.experiment.id))
     assert states == ["pending", "running", "running", "running", "complete"]
+
+
+async def test_rows_of_new_jobs_are_made_before_the_transaction_that_adds_them(
+    fleet_fixture: FleetFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_rows, threads = queue.make_rows, list[str]()
+
+    def note_thread(*jobs: Any, **rest: Any) -> queue.NewRows:
+        threads.append(threading.current_thread().name)
+        return make_rows(*jobs, **rest)
+
+    monkeypatch.setattr(queue, "make_rows", note_thread)
+    view = await fleet_fixture.submit(recipe(3))
+    changed = Modification(submission=Submission(text=recipe(2)))
+    await fleet_fixture.fleet.experiments.modify(view.experiment.id, changed, who=ME)
+    assert len(threads) == 2
+    assert not any("writer" in name for name in threads)
 
 
 async def test_an_experiment_whose_end_nobody_noticed_is_closed_by_the_round(fleet_fixture: FleetFixture) -> None:

@@ -83,6 +83,7 @@ def test_a_jobs_own_time_is_its_limit() -> None:
         ({"worker_id": "../x"}, "Invalid worker_id in job 0"),
         ({"worker_id": 5}, "Invalid worker_id in job 0"),
         ({"timeout_seconds": 0}, "Invalid timeout_seconds in job 0"),
+        ({"timeout_seconds": 1e-300}, "Invalid timeout_seconds in job 0"),
         ({"timeout_seconds": "1"}, "Invalid timeout_seconds in job 0"),
         ({"timeout_seconds": float("nan")}, "Invalid timeout_seconds in job 0"),
         ({"compute_unit": ["CPU (ONNX)"]}, "Invalid compute_unit in job 0"),
@@ -93,6 +94,37 @@ def test_what_is_wrong_with_a_job_is_named(job: dict[str, Any], said: str) -> No
         plan(job)
 
 
-def test_a_campaign_has_a_largest_size() -> None:
-    with pytest.raises(InputError, match="20001 are more than the 20000"):
-        plan(*[{}] * 20_001)
+def test_combinations_that_nobody_asked_for_are_excluded_in_few_words() -> None:
+    units = ("CPU (ONNX)", "GPU (ONNX)", "GPU (CoreML)")
+    made = plan(*({"compute_unit": units[runs % 3], "num_inference_runs": runs} for runs in range(1, 31)))
+    again = expand(made.experiment.recipe, "x")
+    assert sorted(job.title for job in again) == sorted(job.title for job in made.jobs)
+    # Of 2 engines x 3 units, those that are none; and of the others the runs that are another's.
+    assert len(made.experiment.recipe.matrix.exclude) == 3 + 3 * 20
+
+
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        ([{}] * 5001, "5001 are more than the 5000 "),
+        (
+            [{"num_inference_runs": runs + 1} for runs in range(101)],
+            "101 combinations of compute_unit, num_inference_runs and timeout_seconds are more than the 100 ",
+        ),
+        ([{"timeout_seconds": one + 1} for one in range(101)], "101 combinations of compute_unit, num_inference_runs"),
+        (
+            [{"worker_id": f"worker-{one}"} for one in range(1001)],
+            "1001 combinations of compute_unit and worker_id are more than the 1000 ",
+        ),
+    ],
+)
+def test_a_campaign_has_a_largest_size_and_variety(jobs: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        plan(*jobs)
+    assert caught.value.hint == "make several campaigns of it"
+
+
+def test_a_campaign_may_be_as_large_as_that() -> None:
+    made = plan(*({"num_inference_runs": n % 100 + 1, "worker_id": f"worker-{n % 1000}"} for n in range(5000)))
+    assert len({job.id for job in made.jobs}) == 5000
+    assert [job.measure.runs for job in made.jobs[98:102]] == [99, 100, 1, 2]

@@ -125,6 +125,8 @@ async def _body(request: Request) -> dict[str, Any]:
     raw = b"".join([piece async for piece in octets(request, JSON_LIMIT)])
     try:
         found = json.loads(raw)
+        # Half a surrogate pair, or a number without end, could be neither stored nor shown again.
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as exc:
         raise InputError("Invalid JSON", hint="send one JSON object") from exc
     if not isinstance(found, dict):

@@ -266,13 +266,15 @@ def _parse_report(raw: bytes) -> tuple[WorkerResult, str]:
     """Return a report and its text. One that names its job and cannot be read otherwise is one of a failure."""
     if len(raw) > _LONGEST:
         raise ValueError(f"a report of {len(raw)} bytes")
-    found = json.loads(raw)
+    # Half a surrogate pair could not be stored: it becomes a question mark.
+    found = json.loads(json.dumps(json.loads(raw), ensure_ascii=False).encode(errors="replace"))
     if not isinstance(found, dict) or not isinstance(found.get("job_id"), str):
         raise ValueError("no object with a job_id")  # noqa: TRY004 - of JSON, all that is wrong is its value
     try:
-        return WorkerResult.read(found), json.dumps(found, sort_keys=True)
-    except ValidationError as exc:
-        said = f"the worker's report cannot be read: {describe_invalid(exc)}; the connection may have broken"
+        return WorkerResult.read(found), json.dumps(found, sort_keys=True, allow_nan=False)
+    except ValueError as exc:
+        reason = describe_invalid(exc) if isinstance(exc, ValidationError) else exc
+        said = f"the worker's report cannot be read: {reason}; the connection may have broken"
         worker_id = found.get("worker_id")
         told = WorkerResult(
             job_id=found["job_id"][:200], status="Failed", remark=said[:1000],

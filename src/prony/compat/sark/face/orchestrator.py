@@ -43,10 +43,12 @@ class Orchestrator:
 
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Store a campaign and tell workers of its jobs; without Redis they are told when it is back."""
-        asked = campaign_of(body, job_s=self.settings.job_s)
+        aside = self.fleet.context.readers.in_thread  # a campaign may have thousands of jobs
+        asked = await aside(campaign_of, body, job_s=self.settings.job_s)
         while True:
             identity = self._next_id()
-            made = plan_campaign(asked, identity, now=self.fleet.context.clock.now())
+            made = await aside(plan_campaign, asked, identity, now=self.fleet.context.clock.now())
+            await aside(made.prepare)
 
             def keep(transaction: Transaction, made: Any = made) -> bool:
                 if campaigns.is_taken(transaction.connection, made.experiment.id):

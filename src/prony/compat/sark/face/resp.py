@@ -285,7 +285,6 @@ async def _serve_counted(
     session = Session(lists, reader, writer)
     address = str((writer.get_extra_info("peername") or ("",))[0])
     if connections is not None and not connections.add(session, address):
-        connections.tell("connection refused: too many are open", address)
         writer.transport.abort()
         return
     try:

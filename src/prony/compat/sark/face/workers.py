@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
@@ -159,6 +160,8 @@ def _number(value: object) -> object:
         try:
             number = float(value)
         except ValueError:
+            return value
+        if not math.isfinite(number):  # JSON has no number for it
             return value
         return int(number) if number.is_integer() else number
     return value
