@@ -176,7 +176,15 @@ export function fakeView(over: Partial<ExperimentView> = {}): ExperimentView {
 export function fakeLot(over: Partial<LotFit> = {}): LotFit {
   return {
     jobs: 2,
-    demand: { kind: "model", engine: "onnxruntime", unit: "cpu", agents: 1, containers: [], own_command: false, where: {} },
+    demand: {
+      kind: "model",
+      engine: "onnxruntime",
+      unit: "cpu",
+      agents: 1,
+      containers: [],
+      own_command: false,
+      where: {},
+    },
     agents: [
       { agent_id: "a1", agent_name: "rack-7", state: "active", fits: true, lacks: [] },
       {
