@@ -92,7 +92,8 @@ class Missing(Noun):
 
 QUANTILES: Literal["type 8"] = "type 8"
 _TAILS = {"p90", "p95", "p99", "p99.9"}
-_NAMED_PERCENTILE = re.compile(r"th percentile(s| of )")
+# What another program reported stays as it is.
+_NAMED_PERCENTILE = re.compile(r"th percentile(s| of )|^as reported by ")
 
 
 class Summary(Noun):

@@ -145,6 +145,12 @@ def test_a_stored_summary_that_says_type_8_of_type_7_is_told_apart(key: str, met
     assert not has_current_percentiles(found.model_copy(update={"estimates": found.estimates | {key: before}}))
 
 
+def test_what_another_program_reported_is_not_computed_again() -> None:
+    found = summarised(job_of(generate=369), [one_pass(1, random_gaps(368))])
+    reported = found.estimates["itl_ms.p99"].model_copy(update={"method": "as reported by vllm bench"})
+    assert has_current_percentiles(found.model_copy(update={"estimates": found.estimates | {"itl_ms.p99": reported}}))
+
+
 def test_a_job_that_only_reads_has_the_rate_of_reading_as_its_headline() -> None:
     found = summarised(job_of(generate=0), [{"prefill": (0, MS), "decode_begin_ns": 0, "stamps": []}])
     assert found.headline == "prefill_tok_s.p50"
